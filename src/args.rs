@@ -1,0 +1,285 @@
+//! argv against the table.
+//!
+//! Parsing only validates: it runs nothing and reads neither files nor the clock. What it refuses
+//! is wrong usage, exit 129.
+
+use std::ffi::{OsStr, OsString};
+
+use lexopt::Arg;
+
+use crate::error::{Error, Result};
+use crate::spec::{self, AfterDashes, COMMANDS, Command, Kind, LIST, Opt, Times};
+
+/// What was asked for.
+#[derive(Debug)]
+pub enum Request {
+    /// Run a command.
+    Run(Args),
+    /// `-h`: the usage of one command, or of all.
+    Usage(Option<&'static Command>),
+    /// `--help`: usage with explanations.
+    Help(Option<&'static Command>),
+    /// `--version`
+    Version,
+}
+
+/// A command with its options and operands.
+#[derive(Debug)]
+pub struct Args {
+    /// Which.
+    pub command: &'static Command,
+    options: Vec<(&'static Opt, Option<OsString>)>,
+    /// In the order typed.
+    pub operands: Vec<OsString>,
+}
+
+impl Args {
+    /// Whether the option was given.
+    pub fn has(&self, option: &Opt) -> bool {
+        self.options.iter().any(|(given, _)| std::ptr::eq(*given, option))
+    }
+
+    /// The option's value; the last one counts.
+    pub fn value(&self, option: &Opt) -> Option<&OsStr> {
+        let (_, value) =
+            self.options.iter().rev().find(|(given, _)| std::ptr::eq(*given, option))?;
+        value.as_deref()
+    }
+
+    /// The value of a [`Kind::Count`] option.
+    pub fn count(&self, option: &Opt) -> Option<u32> {
+        self.value(option).and_then(parse_count)
+    }
+
+    /// The value of a [`Kind::OneOf`] option.
+    pub fn word(&self, option: &Opt) -> Option<&str> {
+        self.value(option).and_then(OsStr::to_str)
+    }
+
+    /// A usage error of this command.
+    pub fn wrong(&self, message: impl Into<String>) -> Error {
+        Error::Usage { message: message.into(), nearest: None, command: Some(self.command) }
+    }
+
+    /// A usage error when more than one of these options was given.
+    pub fn at_most_one(&self, options: &[&Opt]) -> Result<()> {
+        let mut given = options.iter().filter(|option| self.has(option));
+        match (given.next(), given.next()) {
+            (Some(one), Some(other)) => {
+                let (one, other) = (one.typed(), other.typed());
+                Err(self.wrong(format!("options '{one}' and '{other}' cannot be used together")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads the arguments that follow the program's name.
+pub fn parse(argv: impl IntoIterator<Item = OsString>) -> Result<Request> {
+    let mut parser = lexopt::Parser::from_args(argv);
+    let first = parser.try_raw_args().and_then(|raw| raw.peek().map(OsStr::to_os_string));
+    let command = match first.as_ref().map(|word| word.to_string_lossy()) {
+        None => return Ok(Request::Run(Args::of(&LIST))),
+        Some(word) if word == "-h" => return Ok(Request::Usage(None)),
+        Some(word) if word == "--help" => return Ok(Request::Help(None)),
+        Some(word) if word == "--version" => return Ok(Request::Version),
+        Some(word) if word.starts_with('-') => &LIST,
+        Some(word) => {
+            parser.next().map_err(|error| malformed(&error, None))?;
+            Command::named(&word).ok_or_else(|| unknown_command(&word))?
+        }
+    };
+    options_and_operands(&mut parser, command)
+}
+
+impl Args {
+    fn of(command: &'static Command) -> Args {
+        Args { command, options: Vec::new(), operands: Vec::new() }
+    }
+}
+
+fn options_and_operands(parser: &mut lexopt::Parser, command: &'static Command) -> Result<Request> {
+    let mut args = Args::of(command);
+    loop {
+        let dashes = parser.try_raw_args().is_some_and(|raw| raw.peek() == Some(OsStr::new("--")));
+        if dashes && command.after_dashes == AfterDashes::Nothing {
+            return Err(args.wrong("unexpected argument '--'"));
+        }
+        let Some(arg) = parser.next().map_err(|error| malformed(&error, Some(command)))? else {
+            break;
+        };
+        let option = match arg {
+            Arg::Value(word) => {
+                args.operands.push(word);
+                continue;
+            }
+            Arg::Long(name) => named_long(command, name)?,
+            Arg::Short(letter) => command
+                .all_options()
+                .find(|option| option.short == Some(letter))
+                .ok_or_else(|| unknown_option(command, &format!("-{letter}")))?,
+        };
+        if std::ptr::eq(option, &raw const spec::SHORT_HELP) {
+            return Ok(Request::Usage(Some(command)));
+        }
+        if std::ptr::eq(option, &raw const spec::HELP) {
+            return Ok(Request::Help(Some(command)));
+        }
+        let value = match &option.value {
+            None => None,
+            Some(wanted) => Some(value_of(parser, &args, option, wanted.kind)?),
+        };
+        args.options.push((option, value));
+    }
+    check_operands(&args)?;
+    Ok(Request::Run(args))
+}
+
+fn named_long(command: &'static Command, name: &str) -> Result<&'static Opt> {
+    command
+        .all_options()
+        .find(|option| option.long == name && !name.is_empty())
+        .ok_or_else(|| unknown_option(command, &format!("--{name}")))
+}
+
+/// `--opt=value` takes any value; `--opt value` refuses one that looks like an option.
+fn value_of(
+    parser: &mut lexopt::Parser,
+    args: &Args,
+    option: &'static Opt,
+    kind: Kind,
+) -> Result<OsString> {
+    let typed = option.typed();
+    let value = if let Some(value) = parser.optional_value() {
+        value
+    } else {
+        let next = parser.try_raw_args().and_then(|raw| raw.peek().map(OsStr::to_os_string));
+        if next.is_none_or(|word| word.len() > 1 && word.to_string_lossy().starts_with('-')) {
+            return Err(args.wrong(format!("option '{typed}' needs a value")));
+        }
+        parser.value().map_err(|error| malformed(&error, Some(args.command)))?
+    };
+    let shown = value.to_string_lossy();
+    match kind {
+        Kind::OneOf(words) if !words.contains(&shown.as_ref()) => {
+            let words = words.join(", ");
+            Err(args.wrong(format!("option '{typed}' takes one of {words}, not '{shown}'")))
+        }
+        Kind::Count if parse_count(&value).is_none() => {
+            Err(args
+                .wrong(format!("option '{typed}' takes a number from 1 to {MOST}, not '{shown}'")))
+        }
+        _ if value.is_empty() => Err(args.wrong(format!("option '{typed}' needs a value"))),
+        _ => Ok(value),
+    }
+}
+
+const MOST: u32 = 1000;
+
+fn parse_count(value: &OsStr) -> Option<u32> {
+    value.to_str()?.parse().ok().filter(|count| (1..=MOST).contains(count))
+}
+
+fn check_operands(args: &Args) -> Result<()> {
+    let wanted = args.command.operands;
+    let missing = wanted.get(args.operands.len()).filter(|operand| operand.times == Times::One);
+    if let Some(operand) = missing {
+        return Err(args.wrong(format!("<{}> is missing", operand.name)));
+    }
+    if wanted.last().is_some_and(|operand| operand.times == Times::Many) {
+        return Ok(());
+    }
+    match args.operands.get(wanted.len()) {
+        Some(word) => Err(args.wrong(format!("unexpected argument '{}'", word.to_string_lossy()))),
+        None => Ok(()),
+    }
+}
+
+fn unknown_command(word: &str) -> Error {
+    Error::Usage {
+        message: format!("unknown command '{word}'"),
+        nearest: nearest(word, COMMANDS.iter().map(|command| command.name.to_owned())),
+        command: None,
+    }
+}
+
+fn unknown_option(command: &'static Command, typed: &str) -> Error {
+    Error::Usage {
+        message: format!("unknown option '{typed}'"),
+        nearest: nearest(typed, command.all_options().map(Opt::typed)),
+        command: Some(command),
+    }
+}
+
+fn malformed(error: &lexopt::Error, command: Option<&'static Command>) -> Error {
+    Error::Usage { message: error.to_string(), nearest: None, command }
+}
+
+/// The known word most like `word`, if one is like it at all.
+pub fn nearest(word: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    known
+        .map(|candidate| (strsim::damerau_levenshtein(word, &candidate), candidate))
+        .filter(|(distance, candidate)| distance * 3 <= candidate.chars().count().max(3))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{COUNT, FROM, JSON, NAME};
+
+    fn run(words: &[&str]) -> Args {
+        match parse(words.iter().map(OsString::from)) {
+            Ok(Request::Run(args)) => args,
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+
+    fn refusal(words: &[&str]) -> (String, Option<String>) {
+        match parse(words.iter().map(OsString::from)) {
+            Err(Error::Usage { message, nearest, .. }) => (message, nearest),
+            other => panic!("{words:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn nothing_typed_is_list() {
+        assert_eq!(run(&[]).command.name, "list");
+        assert!(run(&["--json"]).has(&JSON));
+    }
+
+    #[test]
+    fn options_and_operands_mix() {
+        let args = run(&["new", "fix", "--from=-x", "do", "--name", "-", "it"]);
+        assert_eq!(args.operands, ["fix", "do", "it"]);
+        assert_eq!(args.value(&FROM), Some(OsStr::new("-x")));
+        assert_eq!(args.value(&NAME), Some(OsStr::new("-")));
+        assert!(!args.has(&JSON));
+    }
+
+    #[test]
+    fn the_last_value_counts() {
+        assert_eq!(run(&["new", "--count", "2", "--count=3"]).count(&COUNT), Some(3));
+    }
+
+    #[test]
+    fn refusals() {
+        let text = |words: &[&str]| refusal(words).0;
+        assert_eq!(text(&["new", "--from", "--json"]), "option '--from' needs a value");
+        assert_eq!(text(&["new", "--from"]), "option '--from' needs a value");
+        assert_eq!(text(&["new", "--from="]), "option '--from' needs a value");
+        assert_eq!(text(&["new", "x", "--", "ls"]), "unexpected argument '--'");
+        assert_eq!(text(&["path", "a", "b"]), "unexpected argument 'b'");
+        assert_eq!(
+            text(&["new", "--count", "0"]),
+            "option '--count' takes a number from 1 to 1000, not '0'"
+        );
+        assert_eq!(refusal(&["lits"]), ("unknown command 'lits'".into(), Some("list".into())));
+        assert_eq!(
+            refusal(&["list", "--jsno"]),
+            ("unknown option '--jsno'".into(), Some("--json".into()))
+        );
+        assert_eq!(refusal(&["frobnicate"]).1, None);
+    }
+}

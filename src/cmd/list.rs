@@ -1,0 +1,170 @@
+//! `git sandbox list`
+
+use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use owo_colors::Style;
+
+use super::Here;
+use crate::args::Args;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::git::Git;
+use crate::out::{self, Out, visible, visible_path};
+use crate::place::Root;
+use crate::porcelain::Record;
+use crate::repo::{self, Repo};
+use crate::report::Report;
+use crate::sandbox::Sandbox;
+use crate::spec::{ALL, COLOR, JSON, NAMES, NUL, ROOT};
+use crate::table::Table;
+use crate::time::{self, Time};
+
+pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
+    args.at_most_one(&[&JSON, &NUL])?;
+    args.at_most_one(&[&JSON, &NAMES])?;
+    let plain = args.has(&NAMES) || args.has(&NUL);
+    if plain && !args.has(&ALL) {
+        return names(args, *out);
+    }
+    let now = time::now()?;
+    let reports = if args.has(&ALL) {
+        everywhere(args, out)?
+    } else {
+        let here = Here::find(args, out)?;
+        here.reporter()?.all(&here.sandboxes)
+    };
+    match () {
+        () if args.has(&JSON) => out.answer_json(&reports)?,
+        () if plain => {
+            for report in &reports {
+                print_plain(args, *out, Path::new(&report.path))?;
+            }
+        }
+        () if reports.is_empty() => out.note("no sandboxes; 'git sandbox new <name>' makes one"),
+        () => print_table(&reports, args.has(&ALL), now, *out)?,
+    }
+    Ok(0)
+}
+
+/// Names or paths for scripts and completion, for the price of one `git worktree list`.
+fn names(args: &Args, out: Out) -> Result<u8> {
+    let git = Git::here()?;
+    let records = match git.worktrees() {
+        // Why there is no list takes a closer look.
+        Err(error @ Error::Git { .. }) => return Err(Repo::discover().err().unwrap_or(error)),
+        other => other?,
+    };
+    for Record { path, .. } in records.iter().skip(1) {
+        print_plain(args, out, path)?;
+    }
+    Ok(0)
+}
+
+fn print_plain(args: &Args, out: Out, path: &Path) -> Result<()> {
+    let name = Path::new(path.file_name().unwrap_or(path.as_os_str()));
+    let answer = if args.has(&NAMES) { name } else { path };
+    if args.has(&NUL) {
+        out.answer_nul(answer.as_os_str().as_bytes())
+    } else {
+        out.answer(&visible_path(answer))
+    }
+}
+
+/// The sandboxes of every repository that has one below the root, and of this one.
+fn everywhere(args: &Args, out: &mut Out) -> Result<Vec<Report>> {
+    let here = match Repo::discover() {
+        Ok(repo) => Some(repo),
+        Err(Error::NotARepository) => None,
+        Err(error) => return Err(error),
+    };
+    let git = Git::here()?;
+    let config = match &here {
+        Some(repo) => repo.config.clone(),
+        None => Config::parse(&git.call(["config", "--list", "-z"]).read("read the config")?),
+    };
+    *out = Out::new(args.word(&COLOR), &config);
+    let root = Root::wanted(args.value(&ROOT), &config, &git)?;
+    let folders = root.homes().into_iter().flat_map(|home| folders(&home));
+    let mut commons: BTreeSet<PathBuf> = here.iter().map(|repo| repo.common.clone()).collect();
+    let mut orphans = Vec::new();
+    for folder in folders {
+        match common_dir(&folder) {
+            Some(common) if common.join("objects").is_dir() => drop(commons.insert(common)),
+            Some(_) => orphans.push(folder),
+            None => {}
+        }
+    }
+    let mut reports = Vec::new();
+    for common in commons {
+        let listed = Repo::at(&common).and_then(|repo| {
+            let here = Here::of(repo, args, out)?;
+            Ok(here.reporter()?.all(&here.sandboxes))
+        });
+        match listed {
+            Ok(listed) => reports.extend(listed),
+            Err(error) => out.warn(&format!("skipped '{}': {error}", common.display())),
+        }
+    }
+    for folder in orphans {
+        let common = common_dir(&folder).unwrap_or_default();
+        let project = folder.parent().and_then(Path::file_name).unwrap_or_default();
+        reports.push(Report::unread(&Sandbox::orphan(&folder), &common, project));
+    }
+    Ok(reports)
+}
+
+fn folders(home: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(home).into_iter().flatten().flatten();
+    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let mut folders: Vec<_> = folders.map(|folder| folder.path()).collect();
+    folders.sort();
+    folders
+}
+
+/// The common dir of the repository that a folder says it belongs to.
+fn common_dir(folder: &Path) -> Option<PathBuf> {
+    let entry = repo::folder_points_to(folder)?;
+    let worktrees = entry.parent()?;
+    (worktrees.file_name()? == "worktrees").then(|| worktrees.parent().map(Path::to_owned))?
+}
+
+fn print_table(reports: &[Report], all: bool, now: Time, out: Out) -> Result<()> {
+    let any = |wanted: &dyn Fn(&Report) -> bool| reports.iter().any(wanted);
+    let branches = any(&shows_branch);
+    let tasks = any(&|report| report.task.is_some());
+    let mut heads = vec!["NAME"];
+    heads.extend(all.then_some("PROJECT"));
+    heads.extend(branches.then_some("BRANCH"));
+    heads.extend(["STATE", "USED", "EXPIRES"]);
+    heads.extend(tasks.then_some("TASK"));
+    let mut table = Table::new(&heads);
+    for report in reports {
+        let colour = match (report.state, report.in_words().as_str()) {
+            ("ready", "clean") => Style::new().green(),
+            ("ready", _) => Style::new().yellow(),
+            _ => Style::new().red(),
+        };
+        let dim = Style::new().dimmed();
+        let used = report.last_used.map_or_else(|| "-".into(), |then| time::ago(then, now));
+        let expires = report.expires.map_or_else(|| "never".into(), |then| time::ahead(then, now));
+        let mut row = vec![(visible(&report.name), Style::new().bold())];
+        row.extend(all.then(|| (visible(&report.project), Style::new())));
+        let branch = if shows_branch(report) { report.branch.as_deref() } else { None };
+        row.extend(branches.then(|| (visible(branch.unwrap_or_default()), Style::new().cyan())));
+        row.extend([(report.in_words(), colour), (used, dim), (expires, dim)]);
+        row.extend(
+            tasks.then(|| (visible(report.task.as_deref().unwrap_or_default()), Style::new())),
+        );
+        table.row(row);
+    }
+    for line in table.lines(out::width(), out) {
+        out.answer(&line)?;
+    }
+    Ok(())
+}
+
+fn shows_branch(report: &Report) -> bool {
+    report.branch.as_deref().is_some_and(|branch| branch != report.name)
+}

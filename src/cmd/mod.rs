@@ -1,0 +1,64 @@
+//! The commands, one file each.
+
+mod list;
+mod new;
+mod path;
+mod show;
+
+use crate::args::Args;
+use crate::error::Result;
+use crate::out::Out;
+use crate::place::{Place, Root};
+use crate::repo::{Repo, Worktrees};
+use crate::report::Reporter;
+use crate::sandbox::{self, Sandbox};
+use crate::spec::{self, COLOR, ROOT};
+use crate::time::{self, Time};
+
+/// Runs a command; the exit code. `out` learns the user's colours as soon as they are known.
+pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
+    let command = args.command;
+    match () {
+        () if std::ptr::eq(command, &raw const spec::NEW) => new::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::SHOW) => show::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::PATH) => path::run(args, out),
+        () => list::run(args, out),
+    }
+}
+
+/// This repository and its sandboxes.
+struct Here {
+    repo: Repo,
+    worktrees: Worktrees,
+    place: Place,
+    sandboxes: Vec<Sandbox>,
+    now: Time,
+}
+
+impl Here {
+    fn find(args: &Args, out: &mut Out) -> Result<Here> {
+        Here::of(Repo::discover()?, args, out)
+    }
+
+    fn of(repo: Repo, args: &Args, out: &mut Out) -> Result<Here> {
+        *out = Out::new(args.word(&COLOR), &repo.config);
+        let now = time::now()?;
+        let worktrees = repo.worktrees()?;
+        let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
+        let place = Place::of(&repo, root, &worktrees);
+        let sandboxes = sandbox::all(&worktrees, &place);
+        Ok(Here { repo, worktrees, place, sandboxes, now })
+    }
+
+    /// The sandbox that was named or, without a name, the one we are in.
+    fn named(&self, args: &Args) -> Result<&Sandbox> {
+        match args.operands.first() {
+            Some(word) => sandbox::find(&self.sandboxes, word),
+            None => sandbox::current(&self.sandboxes, &self.repo),
+        }
+    }
+
+    fn reporter(&self) -> Result<Reporter<'_>> {
+        Reporter::new(&self.repo, &self.place, &self.worktrees.main.path, self.now)
+    }
+}

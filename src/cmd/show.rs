@@ -1,0 +1,76 @@
+//! `git sandbox show`
+
+use owo_colors::Style;
+
+use super::Here;
+use crate::args::Args;
+use crate::error::{Result, shell_word};
+use crate::out::{Out, visible};
+use crate::report::Report;
+use crate::spec::JSON;
+use crate::time::{self, Time};
+
+pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
+    let here = Here::find(args, out)?;
+    let report = here.reporter()?.one(here.named(args)?);
+    if args.has(&JSON) {
+        out.answer_json(&report)?;
+        return Ok(0);
+    }
+    for (key, value) in lines(&report, here.now) {
+        let key = out.style(&format!("{key:<11}"), Style::new().dimmed());
+        out.answer(&format!("{key} {}", visible(&value)))?;
+    }
+    Ok(0)
+}
+
+fn lines(report: &Report, now: Time) -> Vec<(&'static str, String)> {
+    let moment = |text: String, time: Time| format!("{text} ({})", time::rfc3339(time));
+    let created = report.created.as_deref().map(|text| match text.parse::<Time>() {
+        Ok(time) => moment(time::ago(time, now), time),
+        Err(_) => text.to_owned(),
+    });
+    let branch = report.branch.clone().unwrap_or_else(|| "none: HEAD is detached".into());
+    let expires = match (report.expires, &report.locked) {
+        (Some(time), _) => moment(time::ahead(time, now), time),
+        (None, Some(_)) => "never while it is locked".into(),
+        (None, None) if !report.managed => "never: it is outside the root".into(),
+        (None, None) => "never".into(),
+    };
+    let changes = report.changes.as_ref().map(|changes| {
+        let counts = [
+            (changes.staged, "staged"),
+            (changes.unstaged, "unstaged"),
+            (changes.untracked, "untracked"),
+            (changes.conflicted, "conflicted"),
+        ];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        let counts: Vec<_> = counts.map(|(count, kind)| format!("{count} {kind}")).collect();
+        if counts.is_empty() { "none".to_owned() } else { counts.join(", ") }
+    });
+    let upstream = report.upstream.as_ref().map(|name| match (report.ahead, report.behind) {
+        (Some(0), Some(0)) => format!("{name}, level with it"),
+        (Some(ahead), Some(behind)) => format!("{name}, {ahead} ahead, {behind} behind"),
+        _ => name.clone(),
+    });
+    let all = [
+        ("name", Some(report.name.clone())),
+        ("task", report.task.clone()),
+        ("path", Some(report.path.clone())),
+        ("branch", Some(branch)),
+        ("head", report.head.clone()),
+        ("base", report.base.clone()),
+        ("upstream", upstream),
+        ("repository", Some(report.base_repo.clone())),
+        ("state", Some(report.in_words())),
+        ("problem", report.problem.clone()),
+        ("changes", changes),
+        ("in progress", report.operation.map(str::to_owned)),
+        ("lock", report.locked.clone()),
+        ("created", created),
+        ("last used", report.last_used.map(|time| moment(time::ago(time, now), time))),
+        ("expires", Some(expires)),
+        ("get back", Some(format!("cd \"$(git sandbox path {})\"", shell_word(&report.name)))),
+    ];
+    all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+}

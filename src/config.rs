@@ -1,0 +1,77 @@
+//! The user's git config, read once.
+
+use crate::error::{Error, Result};
+
+/// Every key and value in force, `git -c` included; the last one of a key counts.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    entries: Vec<(String, String)>,
+}
+
+impl Config {
+    /// From `git config --list -z`: `key\nvalue\0`, or `key\0` for a bare key, which means true.
+    pub fn parse(bytes: &[u8]) -> Config {
+        let records = bytes.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+        let entries = records.map(|record| {
+            let text = String::from_utf8_lossy(record);
+            let (key, value) = text.split_once('\n').unwrap_or((&text, "true"));
+            (key.to_owned(), value.to_owned())
+        });
+        Config { entries: entries.collect() }
+    }
+
+    /// The value of a key; section and name in lower case.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.all(key).last()
+    }
+
+    /// Every value of a key.
+    pub fn all(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.entries.iter().filter(move |(name, _)| name == key).map(|(_, value)| value.as_str())
+    }
+
+    /// A boolean as git reads it.
+    pub fn boolean(&self, key: &str) -> Result<Option<bool>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let wanted = "it must be true or false";
+        boolean(value).map(Some).ok_or_else(|| Error::Config {
+            key: key.into(),
+            value: value.into(),
+            wanted,
+        })
+    }
+
+    /// The fetch refspecs, as pairs of remote and refspec.
+    pub fn fetch_refspecs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().filter_map(|(key, value)| {
+            let remote = key.strip_prefix("remote.")?.strip_suffix(".fetch")?;
+            Some((remote, value.as_str()))
+        })
+    }
+}
+
+/// A boolean as git reads it.
+pub fn boolean(value: &str) -> Option<bool> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "yes" | "on" => Some(true),
+        "false" | "no" | "off" | "" => Some(false),
+        number => number.parse::<i64>().ok().map(|number| number != 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_value_of_a_key_counts() {
+        let config =
+            Config::parse(b"a.b\n1\0a.b\ntwo\nlines\0sandbox.autoreap\0remote.o.x.fetch\n+a:b\0");
+        assert_eq!(config.get("a.b"), Some("two\nlines"));
+        assert_eq!(config.all("a.b").count(), 2);
+        assert_eq!(config.boolean("sandbox.autoreap").unwrap(), Some(true));
+        assert!(config.boolean("a.b").is_err());
+        assert_eq!(config.fetch_refspecs().collect::<Vec<_>>(), [("o.x", "+a:b")]);
+        assert_eq!(Config::parse(b"").get("a.b"), None);
+    }
+}

@@ -1,0 +1,522 @@
+//! Creating or resuming a sandbox: a transaction.
+//!
+//! Under the repository lock: resolve, make the folder, make the branch, register the worktree,
+//! locked with our reason. Then, outside it, under the sandbox's own lock: check the files out, run
+//! the hook, unlock. A failure up to the end of the checkout takes everything back, the branch only
+//! if we made it and it has not moved. A kill leaves an entry marked `creating` whose lock is free,
+//! which the next `new` of that name finishes. Nobody waits for a sandbox's lock while holding
+//! the repository's.
+//!
+//! git processes, nothing configured: `config` beside `rev-parse`; then under the lock
+//! `worktree list` beside `for-each-ref`, `branch` for a new one, `worktree add`; then `reset`.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Doing, Error, Result};
+use crate::git::Git;
+use crate::keep;
+use crate::lock::Lock;
+use crate::name;
+use crate::out::Out;
+use crate::place::{self, Place, Root};
+use crate::record::{self, Facts};
+use crate::repo::{self, Repo, Worktrees};
+use crate::resolve::{self, Target};
+use crate::sandbox::{self, CREATING, Sandbox, State};
+use crate::signals::Signals;
+use crate::time::{self, Time};
+
+/// What is wanted.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// The branch; `None` for a detached HEAD.
+    pub branch: Option<OsString>,
+    /// The folder's name; another one is taken if somebody has it.
+    pub folder: String,
+    /// Where to start instead of at HEAD.
+    pub from: Option<OsString>,
+    /// What it is for.
+    pub task: Option<String>,
+    /// The parent folder, if it is not to stand below the root.
+    pub dir: Option<PathBuf>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its private git dir.
+    pub entry: PathBuf,
+    /// What was done.
+    pub action: Action,
+    /// What went wrong after the checkout; the sandbox is there all the same.
+    pub trouble: Option<String>,
+}
+
+/// What was done.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It was made, in a few words how.
+    Created(String),
+    /// An interrupted creation was completed.
+    Finished,
+    /// It was there.
+    Resumed,
+}
+
+/// Everything a creation needs to know.
+#[derive(Debug)]
+pub struct Maker<'a> {
+    /// The repository.
+    pub repo: &'a Repo,
+    /// The root asked for.
+    pub root: Root,
+    /// Where to narrate.
+    pub out: Out,
+    /// The time.
+    pub now: Time,
+    /// Whether to stop.
+    pub signals: Signals,
+}
+
+/// Where a new sandbox starts.
+struct Start {
+    commit: String,
+    base: Option<String>,
+}
+
+/// What there is to take back when a creation fails.
+#[derive(Default)]
+struct Undo {
+    folder: Option<PathBuf>,
+    registered: bool,
+    branch: Option<(OsString, String)>,
+    upstream: bool,
+}
+
+impl Maker<'_> {
+    /// Creates the sandbox, or resumes the one that is there.
+    pub fn ensure(&self, wish: &Wish) -> Result<Outcome> {
+        loop {
+            let lock = self.repo.lock(self.out)?;
+            let git = self.repo.git.holding(lock.file());
+            let question = wish.branch.as_deref();
+            let question =
+                question.map(|name| resolve::ask(&git, &self.repo.config, name)).transpose()?;
+            let worktrees = self.repo.worktrees()?;
+            let found = question.map(resolve::Question::answer).transpose()?;
+            let (target, several) =
+                found.map_or((Target::Detached, Vec::new()), |found| (found.target, found.several));
+            let place = Place::of(self.repo, self.root.clone(), &worktrees);
+            match self.existing(wish, &worktrees, &place)? {
+                Some(there) if there.state == State::Creating => {
+                    let path = there.entry.join("sandbox.lock");
+                    let Some(own) = Lock::if_free(&path)? else {
+                        drop(git);
+                        drop(lock);
+                        Lock::wait(&path, self.out)?;
+                        continue;
+                    };
+                    drop(git);
+                    drop(lock);
+                    return self.finish(wish, &there, &own);
+                }
+                Some(there) if there.state == State::Missing => {
+                    self.drop_missing(&git, &there)?;
+                }
+                Some(there) => return self.resume(wish, &there),
+                None => {
+                    self.tell_of_several(wish, &several);
+                    return self.create(wish, &target, &worktrees, &place, lock);
+                }
+            }
+        }
+    }
+
+    /// The sandbox that this wish means, if it is there.
+    fn existing(
+        &self,
+        wish: &Wish,
+        worktrees: &Worktrees,
+        place: &Place,
+    ) -> Result<Option<Sandbox>> {
+        let sandboxes = sandbox::all(worktrees, place);
+        let Some(branch) = wish.branch.as_deref() else {
+            let parent = wish.dir.as_deref().map(place::real);
+            let here = |sandbox: &Sandbox| match &parent {
+                Some(parent) => sandbox.path.parent() == Some(parent),
+                None => sandbox.managed,
+            };
+            let named = |sandbox: &Sandbox| sandbox.name() == wish.folder && here(sandbox);
+            return Ok(sandboxes.into_iter().find(named));
+        };
+        let main_held = sandbox::branch_held_by(&self.repo.common);
+        if worktrees.main.branch == Some(resolve::full(branch))
+            || main_held.as_deref() == Some(branch)
+        {
+            let branch = branch.to_string_lossy().into_owned();
+            return Err(Error::CheckedOutInMain { slug: format!("{branch}-2"), branch });
+        }
+        Ok(sandboxes.into_iter().find(|sandbox| sandbox.branch.as_deref() == Some(branch)))
+    }
+
+    fn resume(&self, wish: &Wish, there: &Sandbox) -> Result<Outcome> {
+        if let State::Damaged(why) = there.state {
+            return Err(Error::Damaged { name: there.name(), why: why.into() });
+        }
+        if wish.from.is_some() {
+            return Err(from_existing(there.branch.as_deref(), "in a sandbox"));
+        }
+        if let Some(task) = &wish.task {
+            let facts = Facts { task: Some(task.clone()), ..record::read(&there.entry) };
+            record::write(&there.entry, &facts)?;
+        }
+        self.touch(&there.path)?;
+        Ok(outcome(&there.path, &there.entry, Action::Resumed))
+    }
+
+    /// Forgets a sandbox whose folder was deleted by hand; its commits are kept.
+    fn drop_missing(&self, git: &Git, there: &Sandbox) -> Result<()> {
+        let not_there =
+            |why| Err(Error::NotThere { name: there.name(), path: there.path.clone(), why });
+        match &there.locked {
+            Some(reason) if reason != CREATING => {
+                return not_there("it is locked and its folder is not there");
+            }
+            _ if !there.path.parent().is_some_and(Path::is_dir) => {
+                return not_there("the folder that holds it is not there either");
+            }
+            _ => {}
+        }
+        let id = format!("{}-{}", name::slug(&there.name()), random_hex()?);
+        let only_here = keep::only_here(git, &self.repo.common, &there.entry)?;
+        keep::keep(git, &only_here, &id)?;
+        let path = there.path.as_os_str();
+        git.call(["worktree", "remove", "--force", "--force", "--"]).arg(path).done("forget it")?;
+        if only_here.count > 0 {
+            let count = time::counted(only_here.count as u64, "commit");
+            self.out.note(&format!("kept {count} of the deleted folder in {}{id}", keep::KEPT));
+        }
+        Ok(())
+    }
+
+    fn tell_of_several(&self, wish: &Wish, remotes: &[String]) {
+        if let ([first, .., last], Some(branch), None) = (remotes, &wish.branch, &wish.from) {
+            let branch = branch.to_string_lossy();
+            self.out.warn(&format!(
+                "'{first}' and '{last}' both have a branch '{branch}'; this new one starts at HEAD"
+            ));
+        }
+    }
+
+    /// The first half, under the repository lock.
+    fn create(
+        &self,
+        wish: &Wish,
+        target: &Target,
+        worktrees: &Worktrees,
+        place: &Place,
+        lock: Lock,
+    ) -> Result<Outcome> {
+        let start = self.start(wish, target, worktrees)?;
+        let home = match &wish.dir {
+            Some(parent) => {
+                place::make_folder(parent)?;
+                None
+            }
+            None => Some(place.home(worktrees, self.out)?),
+        };
+        let parent = match (&home, &wish.dir) {
+            (Some(home), _) => home.path.clone(),
+            (None, dir) => place::real(dir.as_deref().unwrap_or(Path::new("/"))),
+        };
+        let git = self.repo.git.holding(lock.file());
+        let mut undo = Undo::default();
+        let made = self
+            .register(&git, wish, target, &start, worktrees, &parent, &mut undo)
+            .and_then(|(path, entry)| {
+                let own = Lock::exclusive(&entry.join("sandbox.lock"), self.out)?;
+                record::write(&entry, &self.facts(wish, &start))?;
+                Ok((path, entry, own))
+            });
+        let (path, entry, own) = match made {
+            Ok(made) => made,
+            Err(error) => return Err(self.take_back(&git, &undo, error)),
+        };
+        drop(git);
+        drop(home);
+        drop(lock);
+        let folder = path.file_name().unwrap_or_default();
+        if folder != OsStr::new(&wish.folder) {
+            let folder = folder.to_string_lossy();
+            self.out.note(&format!("folder '{}' is taken: using '{folder}'", wish.folder));
+        }
+        let trouble = match self.fill(&path, &entry, &start.commit, &own) {
+            Ok(trouble) => trouble,
+            Err(error) => {
+                let lock = self.repo.lock(self.out)?;
+                return Err(self.take_back(&self.repo.git.holding(lock.file()), &undo, error));
+            }
+        };
+        self.open_up(&path, &entry)?;
+        let action = Action::Created(how(target, &start, wish));
+        Ok(Outcome { trouble, ..outcome(&path, &entry, action) })
+    }
+
+    fn facts(&self, wish: &Wish, start: &Start) -> Facts {
+        let created = Some(time::rfc3339(self.now));
+        Facts { task: wish.task.clone(), base: start.base.clone(), created }
+    }
+
+    /// Folder, branch, entry.
+    #[expect(clippy::too_many_arguments, reason = "one step of one transaction")]
+    fn register(
+        &self,
+        git: &Git,
+        wish: &Wish,
+        target: &Target,
+        start: &Start,
+        worktrees: &Worktrees,
+        parent: &Path,
+        undo: &mut Undo,
+    ) -> Result<(PathBuf, PathBuf)> {
+        let path = place::make_free_folder(parent, &wish.folder, worktrees)?;
+        undo.folder = Some(path.clone());
+        if let Target::New { branch } | Target::Tracking { branch, .. } = target {
+            // git refuses this when the branch is there: so it is ours, exactly.
+            let call = git.call(["branch", "--no-track", "--quiet", "--"]).arg(branch);
+            call.arg(&start.commit).done("create the branch")?;
+            undo.branch = Some((branch.clone(), start.commit.clone()));
+        }
+        if let Target::Tracking { branch, upstream, .. } = target {
+            let mut option = OsString::from("--set-upstream-to=");
+            option.push(upstream);
+            undo.upstream = true;
+            persistently(|| {
+                git.call(["branch", "--quiet"])
+                    .arg(&option)
+                    .arg("--")
+                    .arg(branch)
+                    .done("set the upstream")
+            })?;
+        }
+        undo.registered = true;
+        persistently(|| {
+            let add = ["worktree", "add", "--no-checkout", "--lock", "--reason", CREATING];
+            let call = git.call(add);
+            let call = match target.branch() {
+                Some(branch) => call.arg("--").arg(&path).arg(branch),
+                None => call.args(["--detach", "--"]).arg(&path).arg(&start.commit),
+            };
+            call.done("create the sandbox")
+        })?;
+        self.signals.check()?;
+        let entry =
+            repo::folder_points_to(&path).filter(|entry| entry.starts_with(&self.repo.common));
+        let entry = entry.ok_or_else(|| Error::Damaged {
+            name: wish.folder.clone(),
+            why: "git did not register it".into(),
+        })?;
+        Ok((path, entry))
+    }
+
+    /// The commit to start at, and the branch that it stands for.
+    fn start(&self, wish: &Wish, target: &Target, worktrees: &Worktrees) -> Result<Start> {
+        let from = wish.from.as_deref();
+        match (target, from) {
+            (Target::Existing { branch, .. }, Some(_)) => {
+                Err(from_existing(Some(branch), "already"))
+            }
+            (Target::Tracking { branch, .. }, Some(_)) => {
+                Err(from_existing(Some(branch), "on a remote"))
+            }
+            (Target::Existing { commit, .. } | Target::Tracking { commit, .. }, None) => {
+                Ok(Start { commit: commit.clone(), base: None })
+            }
+            (_, Some(from)) => self.start_at(from),
+            (_, None) => self.start_at_head(worktrees),
+        }
+    }
+
+    fn start_at(&self, from: &OsStr) -> Result<Start> {
+        let git = &self.repo.git;
+        let mut peeled = from.to_owned();
+        peeled.push("^{commit}");
+        let verify = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+        let found = git.call(verify).arg(peeled).ask()?;
+        let commit = String::from_utf8_lossy(&found.stdout).trim().to_owned();
+        if !found.ok() || commit.is_empty() {
+            return Err(Error::NoStart { commit: from.to_string_lossy().into_owned() });
+        }
+        let verify =
+            ["rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options"];
+        let name = git.call(verify).arg(from).ask()?;
+        let name = String::from_utf8_lossy(&name.stdout).trim().to_owned();
+        let base = ["refs/heads/", "refs/remotes/"].iter().find_map(|lead| name.strip_prefix(lead));
+        Ok(Start { commit, base: base.map(str::to_owned) })
+    }
+
+    fn start_at_head(&self, worktrees: &Worktrees) -> Result<Start> {
+        let linked = worktrees.linked.iter().find(|tree| tree.entry == self.repo.git_dir);
+        let main = (self.repo.git_dir == self.repo.common && !worktrees.main.bare)
+            .then_some(&worktrees.main);
+        let Some(record) = linked.map(|tree| &tree.record).or(main) else {
+            // git does not list the HEAD of a bare repository.
+            return match self.start_at(OsStr::new("HEAD")) {
+                Err(Error::NoStart { .. }) => Err(Error::NoCommits),
+                other => other,
+            };
+        };
+        let commit = record.head.clone().ok_or(Error::NoCommits)?;
+        let branch = record.branch.as_ref().map(|branch| branch.to_string_lossy());
+        let base = branch.and_then(|branch| branch.strip_prefix("refs/heads/").map(str::to_owned));
+        Ok(Start { commit, base })
+    }
+
+    /// The second half: files and hook, as `git worktree add` would. What is returned went wrong
+    /// after the checkout.
+    fn fill(&self, path: &Path, entry: &Path, commit: &str, own: &Lock) -> Result<Option<String>> {
+        let git = self.repo.git.at(path).holding(own.file());
+        let parallel = self.repo.config.get("checkout.workers").is_none();
+        let workers: &[&str] = if parallel { &["-c", "checkout.workers=0"] } else { &[] };
+        let reset =
+            git.call(workers).args(["reset", "--hard", "--no-recurse-submodules"]).show()?;
+        self.signals.check()?;
+        if !reset.ok() {
+            return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
+        }
+        debug_assert!(entry.join("index").exists());
+        self.run_hook(&git, commit)
+    }
+
+    fn run_hook(&self, git: &Git, commit: &str) -> Result<Option<String>> {
+        let hook = match self.repo.config.get("core.hookspath") {
+            Some(_) => {
+                let call = git.call(["rev-parse", "--git-path", "hooks/post-checkout"]);
+                git.dir().join(call.line("find the hooks")?)
+            }
+            None => self.repo.common.join("hooks/post-checkout"),
+        };
+        let runs = |meta: fs::Metadata| meta.is_file() && meta.permissions().mode() & 0o111 != 0;
+        if !fs::metadata(&hook).is_ok_and(runs) {
+            return Ok(None);
+        }
+        let null = "0".repeat(commit.len());
+        Ok(match git.hook(&hook, &[&null, commit, "1"]) {
+            Ok(Some(0)) => None,
+            Ok(Some(code)) => Some(format!("the post-checkout hook exited with {code}")),
+            Ok(None) => Some("the post-checkout hook was killed".into()),
+            Err(error) => Some(error.to_string()),
+        })
+    }
+
+    /// Completes what a crash interrupted. Files that are already there stay unless git tracks them
+    /// and the checkout had not come to its end.
+    fn finish(&self, wish: &Wish, there: &Sandbox, own: &Lock) -> Result<Outcome> {
+        let commit = there.head.clone().ok_or(Error::NoCommits)?;
+        let index = there.entry.join("index");
+        let mut trouble = None;
+        if !index.exists() {
+            let left = there.entry.join("index.lock");
+            match fs::remove_file(&left) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error).at("remove", &left);
+                }
+                _ => {}
+            }
+            trouble = self.fill(&there.path, &there.entry, &commit, own)?;
+        }
+        let mut facts = record::read(&there.entry);
+        facts.created.get_or_insert_with(|| time::rfc3339(self.now));
+        facts.task = wish.task.clone().or(facts.task);
+        record::write(&there.entry, &facts)?;
+        self.open_up(&there.path, &there.entry)?;
+        Ok(Outcome { trouble, ..outcome(&there.path, &there.entry, Action::Finished) })
+    }
+
+    /// From here on it is everybody's.
+    fn open_up(&self, path: &Path, entry: &Path) -> Result<()> {
+        let locked = entry.join("locked");
+        fs::remove_file(&locked).at("unlock", &locked)?;
+        self.touch(path)
+    }
+
+    /// Marks the sandbox as used now.
+    fn touch(&self, path: &Path) -> Result<()> {
+        File::open(path).and_then(|folder| folder.set_modified(self.now.into())).at("mark", path)
+    }
+
+    /// Takes back what was done; what cannot be is said.
+    fn take_back(&self, git: &Git, undo: &Undo, error: Error) -> Error {
+        let folder = undo.folder.as_ref().filter(|folder| folder.exists());
+        if let Some(folder) = folder {
+            let remove = git.call(["worktree", "remove", "--force", "--force", "--"]).arg(folder);
+            let removed = undo.registered && remove.ask().is_ok_and(|answer| answer.ok());
+            // git leaves the folder when it never came to register it; it is empty then.
+            if !removed && fs::remove_dir(folder).is_err() {
+                self.out.warn(&format!("'{}' could not be removed", folder.display()));
+            }
+        }
+        if let Some((branch, commit)) = &undo.branch {
+            let name = branch.to_string_lossy();
+            if undo.upstream {
+                let section = format!("branch.{name}");
+                let _ = git.call(["config", "--local", "--remove-section", &section]).ask();
+            }
+            let delete = git.call(["update-ref", "-d"]).arg(resolve::full(branch)).arg(commit);
+            if !delete.ask().is_ok_and(|answer| answer.ok()) {
+                self.out.warn(&format!("branch '{name}' stays: it could not be removed unchanged"));
+            }
+        }
+        error
+    }
+}
+
+/// Tries again a few times: other tools write to the same repository and do not take our lock.
+fn persistently(attempt: impl Fn() -> Result<()>) -> Result<()> {
+    for pause in [20, 60] {
+        if attempt().is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(pause));
+    }
+    attempt()
+}
+
+fn outcome(path: &Path, entry: &Path, action: Action) -> Outcome {
+    Outcome { path: path.to_owned(), entry: entry.to_owned(), action, trouble: None }
+}
+
+fn from_existing(branch: Option<&OsStr>, place: &str) -> Error {
+    let branch = branch.unwrap_or_default().to_string_lossy().into_owned();
+    Error::FromExisting { branch, place: place.to_owned() }
+}
+
+fn how(target: &Target, start: &Start, wish: &Wish) -> String {
+    let short = &start.commit[..10.min(start.commit.len())];
+    let from = wish.from.as_ref().map(|from| from.to_string_lossy().into_owned());
+    let from = from.or_else(|| start.base.clone()).unwrap_or_else(|| short.to_owned());
+    let text = |name: &OsStr| name.to_string_lossy().into_owned();
+    match target {
+        Target::Existing { branch, .. } => format!("branch '{}'", text(branch)),
+        Target::Tracking { branch, upstream, .. } => {
+            let upstream = text(upstream).replacen("refs/remotes/", "", 1);
+            format!("new branch '{}' following '{upstream}'", text(branch))
+        }
+        Target::New { branch } => format!("new branch '{}' from '{from}'", text(branch)),
+        Target::Detached => format!("detached at '{from}'"),
+    }
+}
+
+/// Eight random hex digits.
+pub fn random_hex() -> Result<String> {
+    use std::io::Read;
+    let mut bytes = [0; 4];
+    let source = Path::new("/dev/urandom");
+    File::open(source).and_then(|mut file| file.read_exact(&mut bytes)).at("read", source)?;
+    Ok(format!("{:08x}", u32::from_ne_bytes(bytes)))
+}

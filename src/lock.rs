@@ -1,0 +1,104 @@
+//! Advisory file locks of the kernel: freed with their last holder, however it dies.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use crate::error::{Doing, Result};
+use crate::out::Out;
+
+/// After this, a wait is explained.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A lock that is held until dropped, and by git children that were given it.
+#[derive(Clone, Debug)]
+pub struct Lock(Arc<File>);
+
+impl Lock {
+    /// Waits for the lock, alone; says who has it when that takes long.
+    pub fn exclusive(path: &Path, out: Out) -> Result<Lock> {
+        let lock = Lock(Arc::new(open(path)?));
+        if !lock.try_it(path)? {
+            patiently(path, out, || lock.0.lock().at("lock", path))?;
+        }
+        lock.sign();
+        Ok(lock)
+    }
+
+    /// The lock, if nobody has it.
+    pub fn if_free(path: &Path) -> Result<Option<Lock>> {
+        let lock = Lock(Arc::new(open(path)?));
+        Ok(lock.try_it(path)?.then_some(lock))
+    }
+
+    /// Waits until nobody holds the lock alone.
+    pub fn wait(path: &Path, out: Out) -> Result<()> {
+        let file = open(path)?;
+        patiently(path, out, || file.lock_shared().at("lock", path))
+    }
+
+    /// A lock on a folder itself, which leaves no file behind.
+    pub fn folder(path: &Path, out: Out) -> Result<Lock> {
+        let file = File::open(path).at("open", path)?;
+        patiently(path, out, || file.lock().at("lock", path))?;
+        Ok(Lock(Arc::new(file)))
+    }
+
+    /// To hand to git.
+    pub fn file(&self) -> &Arc<File> {
+        &self.0
+    }
+
+    fn try_it(&self, path: &Path) -> Result<bool> {
+        match self.0.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error).at("lock", path),
+        }
+    }
+
+    /// Leaves our process id for whoever waits. It never decides anything, so it may fail.
+    fn sign(&self) {
+        let mut file = &*self.0;
+        let _ = file.set_len(0);
+        let _ = file.rewind();
+        let _ = write!(file, "{}", std::process::id());
+    }
+}
+
+fn open(path: &Path) -> Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).custom_flags(flags);
+    options.open(path).at("open", path)
+}
+
+/// Blocks in `wait`; a second thread explains when it takes long.
+fn patiently<T>(path: &Path, out: Out, wait: impl FnOnce() -> T) -> T {
+    let (done, waiting) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if waiting.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
+                out.note(&format!("waiting for {} to finish ('{}')", holder(path), path.display()));
+            }
+        });
+        let result = wait();
+        drop(done);
+        result
+    })
+}
+
+fn holder(path: &Path) -> String {
+    let mut text = String::new();
+    let read = open(path).is_ok_and(|mut file| file.read_to_string(&mut text).is_ok());
+    let pid = text.trim().parse::<u32>().ok().filter(|_| read);
+    let Some(pid) = pid else { return "another git sandbox".into() };
+    let command = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    match command.trim() {
+        "" => format!("process {pid}"),
+        name => format!("process {pid} ({name})"),
+    }
+}

@@ -1,0 +1,57 @@
+//! `git sandbox`: isolated checkouts of a repository, each on its own branch, never lost.
+
+mod args;
+mod cmd;
+mod config;
+mod create;
+mod error;
+mod git;
+mod help;
+mod keep;
+mod lock;
+mod name;
+mod out;
+mod place;
+mod porcelain;
+mod record;
+mod repo;
+mod report;
+mod resolve;
+mod retention;
+mod sandbox;
+mod signals;
+mod spec;
+mod table;
+mod time;
+
+use std::process::ExitCode;
+
+use args::Request;
+use config::Config;
+use error::Result;
+use out::Out;
+use spec::COLOR;
+
+fn main() -> ExitCode {
+    let mut out = Out::new(None, &Config::default());
+    let done =
+        args::parse(std::env::args_os().skip(1)).and_then(|request| answer(request, &mut out));
+    ExitCode::from(done.unwrap_or_else(|error| {
+        out.error(&error);
+        error.code()
+    }))
+}
+
+fn answer(request: Request, out: &mut Out) -> Result<u8> {
+    let (text, code) = match request {
+        Request::Run(args) => {
+            *out = Out::new(args.word(&COLOR), &Config::default());
+            return cmd::run(&args, out);
+        }
+        Request::Usage(command) => (help::usage(command), 129),
+        Request::Help(command) => (help::help(command), 0),
+        Request::Version => (format!("git-sandbox {}\n", env!("CARGO_PKG_VERSION")), 0),
+    };
+    out.answer(text.trim_end())?;
+    Ok(code)
+}

@@ -1,0 +1,231 @@
+//! Pure parsers of what git prints for programs.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// A record of `git worktree list --porcelain -z`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The worktree's folder.
+    pub path: PathBuf,
+    /// Its commit; `None` where it has none yet.
+    pub head: Option<String>,
+    /// `refs/heads/...`; `None` when detached.
+    pub branch: Option<OsString>,
+    /// The main record of a bare repository.
+    pub bare: bool,
+    /// The lock reason, empty when none was given.
+    pub locked: Option<String>,
+}
+
+/// Reads `git worktree list --porcelain -z`.
+pub fn worktrees(bytes: &[u8]) -> Vec<Record> {
+    let mut records: Vec<Record> = Vec::new();
+    for line in bytes.split(|byte| *byte == 0) {
+        let (key, value) = cut(line, b' ').unwrap_or((line, b""));
+        if key == b"worktree" {
+            let path = PathBuf::from(OsStr::from_bytes(value));
+            records.push(Record { path, ..Record::default() });
+            continue;
+        }
+        let Some(record) = records.last_mut() else { continue };
+        match key {
+            b"HEAD" => record.head = commit(value),
+            b"branch" => record.branch = Some(OsStr::from_bytes(value).to_owned()),
+            b"bare" => record.bare = true,
+            b"locked" => record.locked = Some(String::from_utf8_lossy(value).into_owned()),
+            _ => {}
+        }
+    }
+    records
+}
+
+/// An object id, unless it is the null id of an unborn branch.
+pub fn commit(bytes: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let hex = text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (hex && text.bytes().any(|byte| byte != b'0')).then(|| text.to_owned())
+}
+
+/// What `git status --porcelain=v2 --branch -z` tells of a worktree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Files with staged changes.
+    pub staged: u64,
+    /// Files with unstaged changes.
+    pub unstaged: u64,
+    /// Files git does not track.
+    pub untracked: u64,
+    /// Files with conflicts.
+    pub conflicted: u64,
+    /// The upstream's short name.
+    pub upstream: Option<String>,
+    /// Commits ahead of and behind the upstream.
+    pub divergence: Option<(u64, u64)>,
+    /// Every path that is changed or untracked, relative to the worktree.
+    pub paths: Vec<PathBuf>,
+}
+
+impl Status {
+    /// How many files have uncommitted changes; one both staged and unstaged counts once.
+    pub fn changes(&self) -> u64 {
+        self.paths.len() as u64
+    }
+}
+
+/// Reads `git status --porcelain=v2 --branch -z`; `None` where it does not look like it.
+pub fn status(bytes: &[u8]) -> Option<Status> {
+    let mut status = Status::default();
+    let mut lines = bytes.split(|byte| *byte == 0);
+    while let Some(line) = lines.next() {
+        let Some((kind, rest)) = cut(line, b' ') else {
+            if line.is_empty() {
+                continue;
+            }
+            return None;
+        };
+        // `1 XY sub mH mI mW hH hI path`; a rename adds a score and, after a NUL, the old path;
+        // `u XY sub m1 m2 m3 mW h1 h2 h3 path`.
+        let fields_before_path = match kind {
+            b"#" => {
+                header(&mut status, rest);
+                continue;
+            }
+            b"?" => 0,
+            b"!" => continue,
+            b"1" => 7,
+            b"2" => 8,
+            b"u" => 9,
+            _ => return None,
+        };
+        match (kind, rest) {
+            (b"?", _) => status.untracked += 1,
+            (b"u", _) => status.conflicted += 1,
+            (_, [index, tree, ..]) => {
+                status.staged += u64::from(*index != b'.');
+                status.unstaged += u64::from(*tree != b'.');
+            }
+            _ => return None,
+        }
+        let path =
+            rest.splitn(fields_before_path + 1, |byte| *byte == b' ').nth(fields_before_path)?;
+        status.paths.push(PathBuf::from(OsStr::from_bytes(path)));
+        if kind == b"2" {
+            lines.next()?;
+        }
+    }
+    Some(status)
+}
+
+fn header(status: &mut Status, line: &[u8]) {
+    let text = String::from_utf8_lossy(line);
+    match text.split_once(' ') {
+        Some(("branch.upstream", name)) => status.upstream = Some(name.to_owned()),
+        Some(("branch.ab", counts)) => {
+            let mut counts = counts.split(' ').map(|count| count[1..].parse().ok());
+            status.divergence = counts.next().flatten().zip(counts.next().flatten());
+        }
+        _ => {}
+    }
+}
+
+/// Reads `git for-each-ref --format='%(objectname) %(refname)'`.
+pub fn refs(bytes: &[u8]) -> Vec<(String, OsString)> {
+    let lines = bytes.split(|byte| *byte == b'\n');
+    let pairs = lines.filter_map(|line| cut(line, b' '));
+    pairs
+        .filter_map(|(oid, name)| Some((commit(oid)?, OsStr::from_bytes(name).to_owned())))
+        .collect()
+}
+
+/// The time in the last line of a reflog, in seconds since 1970.
+pub fn last_reflog_time(bytes: &[u8]) -> Option<i64> {
+    let line = bytes.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty())?;
+    // `<old> <new> <name> <email> <seconds> <zone>\t<message>`: a name may hold anything but `<`.
+    let head = line.split(|byte| *byte == b'\t').next()?;
+    let text = String::from_utf8_lossy(head);
+    text.rsplit(' ').nth(1)?.parse().ok()
+}
+
+fn cut(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let index = bytes.iter().position(|byte| *byte == at)?;
+    Some((&bytes[..index], &bytes[index + 1..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "1111111111111111111111111111111111111111";
+
+    #[test]
+    fn worktree_records() {
+        let text = format!(
+            "worktree /r\0HEAD {A}\0branch refs/heads/main\0\0\
+             worktree /w a\n\0HEAD {A}\0detached\0locked a reason\nof two lines\0\0\
+             worktree /u\0HEAD {}\0branch refs/heads/x\0locked\0prunable gitdir file points\0\0",
+            "0".repeat(64)
+        );
+        let records = worktrees(text.as_bytes());
+        assert_eq!(records.len(), 3);
+        assert_eq!(records[0].branch.as_deref(), Some(OsStr::new("refs/heads/main")));
+        assert_eq!(records[1].path, PathBuf::from("/w a\n"));
+        assert_eq!(records[1].head.as_deref(), Some(A));
+        assert_eq!(records[1].branch, None);
+        assert_eq!(records[1].locked.as_deref(), Some("a reason\nof two lines"));
+        assert_eq!(records[2].head, None);
+        assert_eq!(records[2].locked.as_deref(), Some(""));
+        let bare = worktrees(b"worktree /b\0bare\0\0");
+        assert!(bare[0].bare && bare[0].head.is_none());
+        assert_eq!(worktrees(b""), []);
+        assert_eq!(worktrees(b"HEAD x\0\0garbage\0"), []);
+    }
+
+    #[test]
+    fn status_counts_and_paths() {
+        let text =
+            b"# branch.oid 1\0# branch.head x\0# branch.upstream origin/x\0# branch.ab +2 -1\0\
+            1 MM N... 100644 100644 100644 a b both sides\0\
+            1 .D N... 100644 100644 000000 a b gone\0\
+            2 R. N... 100644 100644 100644 a b R100 new name\0old name\0\
+            u UU N... 100644 100644 100644 100644 a b c clash\0\
+            ? un tracked\n\0! ignored\0";
+        let status = status(text).unwrap();
+        assert_eq!((status.staged, status.unstaged), (2, 2));
+        assert_eq!((status.untracked, status.conflicted), (1, 1));
+        assert_eq!(status.upstream.as_deref(), Some("origin/x"));
+        assert_eq!(status.divergence, Some((2, 1)));
+        let paths: Vec<_> = status.paths.iter().map(|path| path.to_str().unwrap()).collect();
+        assert_eq!(paths, ["both sides", "gone", "new name", "clash", "un tracked\n"]);
+        assert_eq!(status.changes(), 5);
+    }
+
+    #[test]
+    fn a_status_that_is_none_is_not_clean() {
+        assert_eq!(super::status(b"fatal: not a git repository"), None);
+        assert_eq!(super::status(b"1 M\0"), None);
+        assert_eq!(
+            super::status(b"2 R. N... 1 1 1 a b R100 new\0"),
+            Some(Status { staged: 1, paths: vec!["new".into()], ..Status::default() })
+        );
+        assert_eq!(super::status(b""), Some(Status::default()));
+    }
+
+    #[test]
+    fn reflog_times() {
+        let line =
+            |name: &str| format!("{A} {A} {name} <a@b> 1700000000 +0100\tcommit: x 5 +0000\n");
+        assert_eq!(last_reflog_time(line("A B").as_bytes()), Some(1_700_000_000));
+        assert_eq!(last_reflog_time(format!("x\n{}\n", line("")).as_bytes()), Some(1_700_000_000));
+        assert_eq!(last_reflog_time(b""), None);
+        assert_eq!(last_reflog_time(b"garbage\n"), None);
+    }
+
+    #[test]
+    fn ref_lines() {
+        let text = format!("{A} refs/heads/a\n{A} refs/remotes/o/b\n");
+        let names: Vec<_> = refs(text.as_bytes()).into_iter().map(|(_, name)| name).collect();
+        assert_eq!(names, ["refs/heads/a", "refs/remotes/o/b"]);
+    }
+}

@@ -1,0 +1,222 @@
+//! This repository: where it is, its config, its worktrees and its lock.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::git::{Answer, Git};
+use crate::lock::Lock;
+use crate::out::Out;
+use crate::porcelain::Record;
+
+/// A repository and the place in it that a command was started from.
+#[derive(Debug)]
+pub struct Repo {
+    /// Runs git there, free of variables that would lead elsewhere.
+    pub git: Git,
+    /// What all its worktrees share.
+    pub common: PathBuf,
+    /// The private git dir of the current worktree; of the main one it is `common`.
+    pub git_dir: PathBuf,
+    /// The current worktree's folder, if we are in one.
+    pub top: Option<PathBuf>,
+    /// The user's config, as it applies here.
+    pub config: Config,
+}
+
+/// A worktree as git lists it, with its private git dir.
+#[derive(Clone, Debug)]
+pub struct Worktree {
+    /// What git says.
+    pub record: Record,
+    /// `<common>/worktrees/<id>`.
+    pub entry: PathBuf,
+}
+
+/// All worktrees of a repository.
+#[derive(Debug)]
+pub struct Worktrees {
+    /// The main worktree, or the bare repository.
+    pub main: Record,
+    /// The others.
+    pub linked: Vec<Worktree>,
+}
+
+/// Where the user is: the current folder or, from an alias, the one git came from.
+pub fn user_folder() -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    let prefix = std::env::var_os("GIT_PREFIX").unwrap_or_default();
+    let there = here.join(prefix);
+    if there.is_dir() { there } else { here }
+}
+
+impl Repo {
+    /// The repository of the current folder, by the environment as it came.
+    pub fn discover() -> Result<Repo> {
+        Repo::open(&Git::here()?)
+    }
+
+    /// The repository of another folder, whatever the environment says.
+    pub fn at(dir: &Path) -> Result<Repo> {
+        let git = Git::here()?;
+        let known = local_variables(&git.call(["rev-parse", "--local-env-vars"]).ask()?.stdout);
+        Repo::open(&git.bound(dir, &known))
+    }
+
+    fn open(git: &Git) -> Result<Repo> {
+        let config = git.call(["config", "--list", "-z"]).start()?;
+        let words = ["--git-common-dir", "--git-dir", "--is-inside-work-tree", "--show-prefix"];
+        let lead = ["rev-parse", "--local-env-vars", "--path-format=absolute"];
+        let answer = git.call(lead.iter().chain(&words)).ask()?;
+        let config = Config::parse(&config.wait()?.stdout);
+        if !answer.ok() {
+            return Err(outside(git, &answer));
+        }
+        let variables = local_variables(&answer.stdout);
+        let paths = answer.stdout.split(|byte| *byte == b'\n').skip(variables.len());
+        let lines: Vec<&[u8]> = paths.collect();
+        let [common, git_dir, inside @ (b"true" | b"false"), prefix @ .., b""] = &lines[..] else {
+            return Err(odd(git));
+        };
+        if !common.starts_with(b"/") {
+            return Err(odd(git));
+        }
+        let prefix = OsString::from_vec(prefix.join(&b'\n'));
+        let depth = Path::new(&prefix).components().count();
+        let top = (*inside == b"true").then(|| git.dir().ancestors().nth(depth)).flatten();
+        let git_dir = PathBuf::from(OsStr::from_bytes(git_dir));
+        // With --work-tree the top knows nothing of its repository.
+        let runs_in = top.filter(|top| top.join(".git").exists()).unwrap_or(&git_dir);
+        Ok(Repo {
+            git: git.bound(runs_in, &variables),
+            common: PathBuf::from(OsStr::from_bytes(common)),
+            top: top.map(Path::to_owned),
+            git_dir,
+            config,
+        })
+    }
+
+    /// Takes the repository lock: one writer at a time, git's children included.
+    pub fn lock(&self, out: Out) -> Result<Lock> {
+        Lock::exclusive(&self.common.join("sandbox.lock"), out)
+    }
+
+    /// Asks git for every worktree and finds the private git dir of each.
+    pub fn worktrees(&self) -> Result<Worktrees> {
+        let mut records = self.git.worktrees()?.into_iter();
+        let Some(mut main) = records.next() else {
+            let why = "git listed none".to_owned();
+            return Err(Error::Git { doing: "list the worktrees".into(), why });
+        };
+        main.path = self.main_path(&main);
+        let entries = self.entries();
+        let linked = records.map(|record| {
+            let entry = entries.iter().find(|(path, _)| *path == record.path);
+            let entry = entry.map_or_else(PathBuf::new, |(_, entry)| entry.clone());
+            Worktree { record, entry }
+        });
+        Ok(Worktrees { linked: linked.collect(), main })
+    }
+
+    /// git takes the parent of the common dir for the main worktree, which is wrong in a submodule
+    /// and where the git dir was put elsewhere.
+    fn main_path(&self, listed: &Record) -> PathBuf {
+        match (&self.top, self.config.get("core.worktree")) {
+            (Some(top), _) if self.git_dir == self.common => top.clone(),
+            (_, Some(path)) => normal(&self.common.join(path)),
+            _ => listed.path.clone(),
+        }
+    }
+
+    /// The folder that each private git dir says it belongs to.
+    fn entries(&self) -> Vec<(PathBuf, PathBuf)> {
+        let Ok(folders) = std::fs::read_dir(self.common.join("worktrees")) else {
+            return Vec::new();
+        };
+        let pairs = folders.flatten().filter_map(|folder| {
+            let entry = folder.path();
+            Some((entry_points_to(&entry)?, entry))
+        });
+        pairs.collect()
+    }
+}
+
+/// The worktree folder that a private git dir names in its `gitdir`.
+pub fn entry_points_to(entry: &Path) -> Option<PathBuf> {
+    let text = read_pointer(&entry.join("gitdir"), b"")?;
+    let dot_git = normal(&entry.join(text));
+    if dot_git.file_name()? == ".git" {
+        dot_git.parent().map(Path::to_owned)
+    } else {
+        Some(dot_git)
+    }
+}
+
+/// The private git dir that a worktree folder names in its `.git` file.
+pub fn folder_points_to(folder: &Path) -> Option<PathBuf> {
+    let file = folder.join(".git");
+    if !file.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+        return None;
+    }
+    Some(normal(&folder.join(read_pointer(&file, b"gitdir: ")?)))
+}
+
+fn read_pointer(file: &Path, lead: &[u8]) -> Option<PathBuf> {
+    let bytes = std::fs::read(file).ok()?;
+    let text = bytes.strip_prefix(lead)?.trim_ascii_end();
+    (!text.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(text)))
+}
+
+/// The path without `..`: as the file system has it or, where it is not there, as it reads.
+pub fn normal(path: &Path) -> PathBuf {
+    let dots = path.components().any(|part| part == Component::ParentDir);
+    if dots { path.canonicalize().unwrap_or_else(|_| tidy(path)) } else { path.to_owned() }
+}
+
+/// The path without `..`, as it reads.
+pub fn tidy(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut so_far, part| {
+        match part {
+            Component::ParentDir => drop(so_far.pop()),
+            Component::CurDir => {}
+            other => so_far.push(other),
+        }
+        so_far
+    })
+}
+
+fn local_variables(stdout: &[u8]) -> Vec<String> {
+    let lines = stdout.split(|byte| *byte == b'\n').take_while(|line| line.starts_with(b"GIT_"));
+    lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
+}
+
+/// No repository at all, or one that git will not open? Only git's exit code may be read, and it
+/// is the same for both; so look for one.
+fn outside(git: &Git, answer: &Answer) -> Error {
+    let repository = |dir: &Path| dir.join(".git").exists() || dir.join("HEAD").is_file();
+    if std::env::var_os("GIT_DIR").is_some() || git.dir().ancestors().any(repository) {
+        return Error::UnreadableRepository { why: answer.why() };
+    }
+    Error::NotARepository
+}
+
+/// The answer of a git before 2.31, or of a path with a line break in it.
+fn odd(git: &Git) -> Error {
+    match git.worktrees() {
+        Err(error @ Error::OldGit { .. }) => error,
+        _ => Error::OddPath { path: git.dir().to_string_lossy().into_owned() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_that_are_gone_are_still_tidied() {
+        assert_eq!(normal(Path::new("/nowhere/a/../b/./c")), Path::new("/nowhere/b/c"));
+        assert_eq!(normal(Path::new("/nowhere/a")), Path::new("/nowhere/a"));
+    }
+}

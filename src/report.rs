@@ -1,0 +1,209 @@
+//! What can be told about sandboxes: facts of many gathered at once, and their JSON.
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::place::Place;
+use crate::porcelain::Status;
+use crate::record;
+use crate::repo::Repo;
+use crate::retention::Retention;
+use crate::sandbox::{CREATING, Sandbox, State};
+use crate::time::{self, Time};
+
+/// Everything known about one sandbox; what could not be read is null.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub name: String,
+    pub path: String,
+    pub branch: Option<String>,
+    pub head: Option<String>,
+    pub base_repo: String,
+    pub project: String,
+    pub base: Option<String>,
+    pub task: Option<String>,
+    pub created: Option<String>,
+    #[serde(serialize_with = "rfc3339")]
+    pub last_used: Option<Time>,
+    #[serde(serialize_with = "rfc3339")]
+    pub expires: Option<Time>,
+    pub class: &'static str,
+    pub state: &'static str,
+    pub problem: Option<String>,
+    pub managed: bool,
+    pub locked: Option<String>,
+    pub in_use: Option<Vec<()>>,
+    pub changes: Option<Changes>,
+    pub operation: Option<&'static str>,
+    pub upstream: Option<String>,
+    pub ahead: Option<u64>,
+    pub behind: Option<u64>,
+    pub unpushed: Option<u64>,
+    pub only_here: Option<u64>,
+    pub merged: Option<bool>,
+}
+
+/// Uncommitted changes, by kind.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Changes {
+    pub staged: u64,
+    pub unstaged: u64,
+    pub untracked: u64,
+    pub conflicted: u64,
+    #[serde(skip)]
+    pub files: u64,
+}
+
+#[expect(clippy::ref_option, reason = "serde calls it so")]
+fn rfc3339<S: serde::Serializer>(time: &Option<Time>, to: S) -> Result<S::Ok, S::Error> {
+    time.map(time::rfc3339).serialize(to)
+}
+
+/// What reports of one repository share.
+#[derive(Debug)]
+pub struct Reporter<'a> {
+    /// The repository.
+    pub repo: &'a Repo,
+    /// Its places.
+    pub place: &'a Place,
+    /// Its main worktree.
+    pub main: &'a Path,
+    /// The time.
+    pub now: Time,
+    retention: Retention,
+    reftable: bool,
+}
+
+impl<'a> Reporter<'a> {
+    /// A bad retention period in the config is an error.
+    pub fn new(
+        repo: &'a Repo,
+        place: &'a Place,
+        main: &'a Path,
+        now: Time,
+    ) -> Result<Reporter<'a>> {
+        let retention = Retention::read(&repo.config)?;
+        let reftable = repo.config.get("extensions.refstorage") == Some("reftable");
+        Ok(Reporter { repo, place, main, now, retention, reftable })
+    }
+
+    /// Reports on all of them, in their order, with as many git processes at once as there are cores.
+    pub fn all(&self, sandboxes: &[Sandbox]) -> Vec<Report> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            let mut done = Vec::new();
+            while let Some(sandbox) = sandboxes.get(next.fetch_add(1, Ordering::Relaxed)) {
+                done.push((sandbox.path.clone(), self.one(sandbox)));
+            }
+            done
+        };
+        let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let mut done: Vec<_> = std::thread::scope(|scope| {
+            let workers: Vec<_> =
+                (0..workers.min(sandboxes.len())).map(|_| scope.spawn(work)).collect();
+            workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
+        });
+        done.sort_by(|(one, _), (other, _)| one.cmp(other));
+        done.into_iter().map(|(_, report)| report).collect()
+    }
+
+    /// Reports on one.
+    pub fn one(&self, sandbox: &Sandbox) -> Report {
+        let usable = sandbox.state == State::Ready;
+        let git = &self.repo.git;
+        let read = usable.then(|| sandbox.status(git));
+        let status = read.as_ref().and_then(|read| read.as_ref().ok());
+        let unread = read.as_ref().and_then(|read| read.as_ref().err());
+        let changed = status.map_or(&[][..], |status| &status.paths);
+        let last_used = (sandbox.state != State::Missing)
+            .then(|| sandbox.last_used(git, self.reftable, changed, self.now))
+            .flatten();
+        let locked = sandbox.locked.clone().filter(|reason| reason != CREATING);
+        let expires = (sandbox.managed && locked.is_none())
+            .then(|| self.retention.expires(sandbox.class(), last_used?))
+            .flatten();
+        let facts = record::read(&sandbox.entry);
+        let divergence = status.map(|status| status.divergence.unwrap_or_default());
+        let unknown = Report::unread(sandbox, self.main, &self.place.project);
+        Report {
+            base: facts.base,
+            task: facts.task,
+            created: facts.created,
+            last_used,
+            expires,
+            problem: unknown.problem.or_else(|| unread.map(|why| format!("cannot tell: {why}"))),
+            locked,
+            changes: status.map(changes),
+            operation: usable.then(|| sandbox.operation(git, self.reftable)).flatten(),
+            upstream: status.and_then(|status| status.upstream.clone()),
+            ahead: divergence.map(|(ahead, _)| ahead),
+            behind: divergence.map(|(_, behind)| behind),
+            ..unknown
+        }
+    }
+}
+
+fn changes(status: &Status) -> Changes {
+    Changes {
+        staged: status.staged,
+        unstaged: status.unstaged,
+        untracked: status.untracked,
+        conflicted: status.conflicted,
+        files: status.changes(),
+    }
+}
+
+impl Report {
+    /// What is known without asking git about the sandbox.
+    pub fn unread(sandbox: &Sandbox, base_repo: &Path, project: &OsStr) -> Report {
+        Report {
+            name: sandbox.name(),
+            path: sandbox.path.to_string_lossy().into_owned(),
+            branch: sandbox.branch_text(),
+            head: sandbox.head.clone(),
+            base_repo: base_repo.to_string_lossy().into_owned(),
+            project: project.to_string_lossy().into_owned(),
+            base: None,
+            task: None,
+            created: None,
+            last_used: None,
+            expires: None,
+            class: sandbox.class().word(),
+            state: sandbox.state.word(),
+            problem: sandbox.state.problem().map(str::to_owned),
+            managed: sandbox.managed,
+            locked: None,
+            in_use: None,
+            changes: None,
+            operation: None,
+            upstream: None,
+            ahead: None,
+            behind: None,
+            unpushed: None,
+            only_here: None,
+            merged: None,
+        }
+    }
+
+    /// The state in a few words, for people.
+    pub fn in_words(&self) -> String {
+        let mut words = Vec::new();
+        match (&self.state, &self.changes) {
+            (&"ready", None) => words.push("cannot tell".to_owned()),
+            (&"ready", Some(changes)) if changes.files > 0 => {
+                words.push(time::counted(changes.files, "change"));
+            }
+            (&"ready", Some(_)) if self.operation.is_none() => words.push("clean".to_owned()),
+            (&"ready", Some(_)) => {}
+            (state, _) => words.push((*state).to_owned()),
+        }
+        words.extend(self.operation.map(str::to_owned));
+        words.extend(self.locked.is_some().then(|| "locked".to_owned()));
+        words.extend((!self.managed && self.state != "orphan").then(|| "external".to_owned()));
+        words.join(", ")
+    }
+}

@@ -1,0 +1,206 @@
+//! Which branch a name means: the fixed order of one, asked of git in one call.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::git::{Git, Running};
+use crate::name;
+use crate::porcelain;
+
+/// What a sandbox will have checked out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A branch that exists here.
+    Existing {
+        /// Its name.
+        branch: OsString,
+        /// Its commit.
+        commit: String,
+    },
+    /// A new branch that follows a remote's.
+    Tracking {
+        /// Its name.
+        branch: OsString,
+        /// Its commit.
+        commit: String,
+        /// The full name of the ref it follows.
+        upstream: OsString,
+    },
+    /// A new branch.
+    New {
+        /// Its name.
+        branch: OsString,
+    },
+    /// No branch.
+    Detached,
+}
+
+impl Target {
+    /// The branch's name.
+    pub fn branch(&self) -> Option<&OsStr> {
+        match self {
+            Target::Existing { branch, .. }
+            | Target::Tracking { branch, .. }
+            | Target::New { branch } => Some(branch),
+            Target::Detached => None,
+        }
+    }
+}
+
+/// The question, on its way.
+#[derive(Debug)]
+pub struct Question<'a> {
+    git: Git,
+    branch: &'a OsStr,
+    preferred: Option<&'a str>,
+    remotes: Vec<(&'a str, OsString)>,
+    asked: Running,
+}
+
+/// The answer: which refs there are.
+#[derive(Debug)]
+pub struct Found {
+    /// What the name means.
+    pub target: Target,
+    /// Remotes that have the branch, when that is several and none is preferred.
+    pub several: Vec<String>,
+}
+
+/// Asks git about a branch name: here, on remotes, and what would stand in its way.
+pub fn ask<'a>(git: &Git, config: &'a Config, branch: &'a OsStr) -> Result<Question<'a>> {
+    let guess = config.boolean("checkout.guess")?.unwrap_or(true);
+    let remotes = if guess { tracking_refs(config, branch) } else { Vec::new() };
+    let local = full(branch);
+    let parents = branch.as_bytes().iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let parents = parents.map(|(index, _)| full(OsStr::from_bytes(&branch.as_bytes()[..index])));
+    let mut call = git.call(["for-each-ref", "--format=%(objectname) %(refname)", "--"]);
+    call = call.arg(&local).args(parents).args(remotes.iter().map(|(_, name)| name));
+    let preferred = config.get("checkout.defaultremote");
+    let asked = call.start()?;
+    Ok(Question { git: git.clone(), branch, preferred, remotes, asked })
+}
+
+impl Question<'_> {
+    /// The answer.
+    pub fn answer(self) -> Result<Found> {
+        let answer = self.asked.wait()?;
+        if !answer.ok() {
+            return Err(Error::Git { doing: "read the branches".into(), why: answer.why() });
+        }
+        let refs = porcelain::refs(&answer.stdout);
+        let branch = self.branch.to_owned();
+        let named = |wanted: &OsStr| refs.iter().find(|(_, name)| name == wanted);
+        if let Some((commit, _)) = named(&full(&branch)) {
+            let target = Target::Existing { branch, commit: commit.clone() };
+            return Ok(Found { target, several: Vec::new() });
+        }
+        check_name(&self.git, &branch)?;
+        let in_the_way = refs.iter().find(|(_, name)| is_in_the_way(name, &full(&branch)));
+        if let Some((_, other)) = in_the_way {
+            let other = other.to_string_lossy().replacen("refs/heads/", "", 1);
+            return Err(Error::BranchInTheWay { branch: branch.to_string_lossy().into(), other });
+        }
+        let there = self.remotes.iter().filter_map(|(remote, name)| Some((*remote, named(name)?)));
+        let mut there: Vec<_> = there.collect();
+        there.dedup_by_key(|(remote, _)| *remote);
+        let preferred = there.iter().find(|(remote, _)| Some(*remote) == self.preferred);
+        match (preferred, &there[..]) {
+            (Some((_, (commit, upstream))), _) | (None, [(_, (commit, upstream))]) => {
+                let (commit, upstream) = (commit.clone(), upstream.clone());
+                let target = Target::Tracking { branch, commit, upstream };
+                Ok(Found { target, several: Vec::new() })
+            }
+            (None, several) => {
+                let several = several.iter().map(|(remote, _)| (*remote).to_owned()).collect();
+                Ok(Found { target: Target::New { branch }, several })
+            }
+        }
+    }
+}
+
+/// `refs/heads/<branch>`
+pub fn full(branch: &OsStr) -> OsString {
+    let mut name = OsString::from("refs/heads/");
+    name.push(branch);
+    name
+}
+
+/// One is a folder where the other must be a file.
+fn is_in_the_way(one: &OsStr, other: &OsStr) -> bool {
+    let below = |inner: &OsStr, outer: &OsStr| {
+        inner.as_bytes().strip_prefix(outer.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+    };
+    one.as_bytes().starts_with(b"refs/heads/") && (below(one, other) || below(other, one))
+}
+
+/// The refs that follow `refs/heads/<branch>` of each remote, by the fetch refspecs, as git's own
+/// checkout finds them.
+fn tracking_refs<'a>(config: &'a Config, branch: &OsStr) -> Vec<(&'a str, OsString)> {
+    let wanted = full(branch);
+    let found = config.fetch_refspecs().filter_map(|(remote, refspec)| {
+        let (source, target) = refspec.trim_start_matches('+').split_once(':')?;
+        let name = match (source.split_once('*'), target.split_once('*')) {
+            (Some((lead, end)), Some((target_lead, target_end))) => {
+                let middle = wanted.as_bytes().strip_prefix(lead.as_bytes())?;
+                let middle = middle.strip_suffix(end.as_bytes())?;
+                [target_lead.as_bytes(), middle, target_end.as_bytes()].concat()
+            }
+            _ if wanted == *source => target.as_bytes().to_vec(),
+            _ => return None,
+        };
+        Some((remote, OsStr::from_bytes(&name).to_owned()))
+    });
+    found.collect()
+}
+
+/// Refuses a name that cannot be a branch of ours.
+fn check_name(git: &Git, branch: &OsStr) -> Result<()> {
+    let refused = |why| {
+        let name = branch.to_string_lossy().into_owned();
+        Err(Error::BadName { slug: name::slug(&name), name, why })
+    };
+    if let Some(why) = name::reserved(branch) {
+        return refused(why);
+    }
+    if name::surely_valid(branch) {
+        return Ok(());
+    }
+    let answer = git.call(["check-ref-format", "--branch"]).arg(branch).ask()?;
+    // `@{-1}` is accepted, but names another branch.
+    if answer.ok() && answer.stdout.strip_suffix(b"\n") == Some(branch.as_bytes()) {
+        return Ok(());
+    }
+    refused("is not a valid branch name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tracking_refs_follow_the_refspecs() {
+        let config = Config::parse(
+            b"remote.origin.fetch\n+refs/heads/*:refs/remotes/origin/*\0\
+              remote.mine.fetch\nrefs/heads/x:refs/mine/x\0\
+              remote.mine.fetch\n^refs/heads/y\0\
+              remote.odd.fetch\nrefs/pull/*/head:refs/remotes/odd/*\0",
+        );
+        let names = |branch: &str| {
+            let refs = tracking_refs(&config, OsStr::new(branch));
+            refs.into_iter().map(|(_, name)| name.into_string().unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("x"), ["refs/remotes/origin/x", "refs/mine/x"]);
+        assert_eq!(names("a/b"), ["refs/remotes/origin/a/b"]);
+    }
+
+    #[test]
+    fn folders_and_files_of_refs_collide() {
+        let way = |one: &str, other: &str| is_in_the_way(OsStr::new(one), OsStr::new(other));
+        assert!(way("refs/heads/a", "refs/heads/a/b"));
+        assert!(way("refs/heads/a/b", "refs/heads/a"));
+        assert!(!way("refs/heads/a", "refs/heads/ab"));
+        assert!(!way("refs/remotes/o/a", "refs/heads/a"));
+    }
+}

@@ -1,0 +1,88 @@
+//! How long an unused sandbox is kept.
+
+use chrono::TimeDelta;
+
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::sandbox::Class;
+use crate::time::Time;
+
+/// The periods in force; `None` is never.
+#[derive(Clone, Copy, Debug)]
+pub struct Retention {
+    transient: Option<TimeDelta>,
+    persistent: Option<TimeDelta>,
+    orphan: Option<TimeDelta>,
+}
+
+impl Retention {
+    /// The environment's periods, else the config's, else 30 and 90 days. A bad value is an error.
+    pub fn read(config: &Config) -> Result<Retention> {
+        let period = |variable: &str, key: &str, default| {
+            let variable_value = std::env::var_os(variable);
+            match (variable_value, config.get(&key.to_lowercase())) {
+                (Some(value), _) => days(variable, &value.to_string_lossy()),
+                (None, Some(value)) => days(key, value),
+                (None, None) => Ok(default),
+            }
+        };
+        let transient = Some(TimeDelta::days(30));
+        let persistent = Some(TimeDelta::days(90));
+        let transient =
+            period("GIT_SANDBOX_HEADLESS_EXPIRY_DAYS", "sandbox.headlessExpiryDays", transient)?;
+        let persistent =
+            period("GIT_SANDBOX_BRANCH_EXPIRY_DAYS", "sandbox.branchExpiryDays", persistent)?;
+        let orphan =
+            period("GIT_SANDBOX_ORPHAN_EXPIRY_DAYS", "sandbox.orphanExpiryDays", persistent)?;
+        Ok(Retention { transient, persistent, orphan })
+    }
+
+    /// When a sandbox of this class, last used then, becomes stale.
+    pub fn expires(&self, class: Class, last_used: Time) -> Option<Time> {
+        let period = match class {
+            Class::Transient => self.transient,
+            Class::Persistent => self.persistent,
+            Class::Orphan => self.orphan,
+        };
+        last_used.checked_add_signed(period?)
+    }
+}
+
+/// Whole days, or `never`.
+fn days(key: &str, value: &str) -> Result<Option<TimeDelta>> {
+    if value == "never" {
+        return Ok(None);
+    }
+    let digits = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    let days =
+        value.parse::<u32>().ok().filter(|_| digits).map(|days| TimeDelta::days(days.into()));
+    days.map(Some).ok_or_else(|| Error::Config {
+        key: key.into(),
+        value: value.into(),
+        wanted: "it must be a whole number of days, or 'never'",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_whole_numbers_or_never() {
+        assert_eq!(days("k", "7").unwrap(), Some(TimeDelta::days(7)));
+        assert_eq!(days("k", "0").unwrap(), Some(TimeDelta::zero()));
+        assert_eq!(days("k", "never").unwrap(), None);
+        for bad in ["", "-1", "+1", "1.5", "7 days", "Never", "99999999999", " 7"] {
+            assert!(days("k", bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn orphans_are_kept_as_persistent_ones_unless_told() {
+        let config = Config::parse(b"sandbox.branchexpirydays\nnever\0");
+        let retention = Retention::read(&config).unwrap();
+        let then = Time::UNIX_EPOCH;
+        assert_eq!(retention.expires(Class::Orphan, then), None);
+        assert_eq!(retention.expires(Class::Transient, then), Some(then + TimeDelta::days(30)));
+    }
+}

@@ -1,0 +1,313 @@
+//! What a sandbox is: found by name, its state, its class and when it was last used.
+//!
+//! Everything is read live from git and the file system.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use chrono::DateTime;
+
+use crate::error::{Error, Result, shell_word};
+use crate::git::Git;
+use crate::name::EXPLORATION;
+use crate::place::Place;
+use crate::porcelain::{self, Status};
+use crate::repo::{self, Repo, Worktree, Worktrees};
+use crate::time::Time;
+
+/// The lock reason of a sandbox that is being made.
+pub const CREATING: &str = "git-sandbox: creating";
+
+/// A linked worktree.
+#[derive(Clone, Debug)]
+pub struct Sandbox {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Its private git dir.
+    pub entry: PathBuf,
+    /// Its commit.
+    pub head: Option<String>,
+    /// Its branch, also while a rebase or bisect holds it.
+    pub branch: Option<OsString>,
+    /// The lock reason.
+    pub locked: Option<String>,
+    /// Whether it stands below the root in force.
+    pub managed: bool,
+    /// Whether it can be used.
+    pub state: State,
+}
+
+/// Whether a sandbox can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It can.
+    Ready,
+    /// It is being made, or a crash left it half made.
+    Creating,
+    /// Its folder is not there.
+    Missing,
+    /// Its repository cannot be reached.
+    Orphan,
+    /// Folder and entry do not belong together.
+    Damaged(&'static str),
+}
+
+impl State {
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            State::Ready => "ready",
+            State::Creating => "creating",
+            State::Missing => "missing",
+            State::Orphan => "orphan",
+            State::Damaged(_) => "damaged",
+        }
+    }
+
+    /// What is wrong, if something is.
+    pub fn problem(&self) -> Option<&'static str> {
+        match self {
+            State::Ready => None,
+            State::Creating => Some("it is being created, or its creation was interrupted"),
+            State::Missing => Some("its folder is not there"),
+            State::Orphan => Some("its repository cannot be reached"),
+            State::Damaged(why) => Some(why),
+        }
+    }
+}
+
+/// How long a sandbox is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// An exploration without a branch.
+    Transient,
+    /// Everything else.
+    Persistent,
+    /// One whose repository cannot be reached.
+    Orphan,
+}
+
+impl Class {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Class::Transient => "transient",
+            Class::Persistent => "persistent",
+            Class::Orphan => "orphan",
+        }
+    }
+}
+
+impl Sandbox {
+    fn of(tree: &Worktree, place: &Place) -> Sandbox {
+        let record = &tree.record;
+        let held = record.branch.is_none().then(|| branch_held_by(&tree.entry)).flatten();
+        Sandbox {
+            path: record.path.clone(),
+            entry: tree.entry.clone(),
+            head: record.head.clone(),
+            branch: record.branch.as_deref().map(short).or(held),
+            locked: record.locked.clone(),
+            managed: place.manages(&record.path),
+            state: state(tree),
+        }
+    }
+
+    /// A folder below the root whose repository cannot be reached.
+    pub fn orphan(folder: &Path) -> Sandbox {
+        Sandbox {
+            path: folder.to_owned(),
+            entry: PathBuf::new(),
+            head: None,
+            branch: None,
+            locked: None,
+            managed: true,
+            state: State::Orphan,
+        }
+    }
+
+    /// The folder's name, which is the sandbox's.
+    pub fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or(self.path.as_os_str());
+        name.to_string_lossy().into_owned()
+    }
+
+    /// The branch as text.
+    pub fn branch_text(&self) -> Option<String> {
+        self.branch.as_ref().map(|branch| branch.to_string_lossy().into_owned())
+    }
+
+    /// By the folder's name and what HEAD is now; whenever in doubt, the longer-kept class.
+    pub fn class(&self) -> Class {
+        match self.state {
+            State::Orphan => Class::Orphan,
+            _ if self.name().starts_with(EXPLORATION) && self.branch.is_none() => Class::Transient,
+            _ => Class::Persistent,
+        }
+    }
+
+    /// The operation in progress.
+    pub fn operation(&self, git: &Git, reftable: bool) -> Option<&'static str> {
+        let there = |name: &str| self.entry.join(name).exists();
+        // With reftable these two are in the table.
+        let is_ref = |name: &str| {
+            let ask = || git.at(&self.path).look(["rev-parse", "--verify", "--quiet", name]).ask();
+            there(name) || (reftable && ask().is_ok_and(|answer| answer.ok()))
+        };
+        let sequenced = |word: &[u8]| {
+            let todo = fs::read(self.entry.join("sequencer/todo")).unwrap_or_default();
+            todo.starts_with(word)
+        };
+        Some(match () {
+            () if there("rebase-merge") => "rebase",
+            () if there("rebase-apply/applying") => "am",
+            () if there("rebase-apply") => "rebase",
+            () if there("MERGE_HEAD") => "merge",
+            () if is_ref("CHERRY_PICK_HEAD") || sequenced(b"pick") => "cherry-pick",
+            () if is_ref("REVERT_HEAD") || sequenced(b"revert") => "revert",
+            () if there("BISECT_LOG") => "bisect",
+            () => return None,
+        })
+    }
+
+    /// git's account of the files; an error is the reason there is none.
+    pub fn status(&self, git: &Git) -> Result<Status, String> {
+        const WORDS: [&str; 5] =
+            ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
+        let answer = git.at(&self.path).look(WORDS).ask().map_err(|error| error.to_string())?;
+        if !answer.ok() {
+            return Err(answer.why());
+        }
+        porcelain::status(&answer.stdout).ok_or_else(|| "git status cannot be understood".into())
+    }
+
+    /// The newest of the folder's own time, the last entry of HEAD's reflog, and the times of the
+    /// files that git reports changed or untracked. A time in the future counts as now.
+    pub fn last_used(
+        &self,
+        git: &Git,
+        reftable: bool,
+        changed: &[PathBuf],
+        now: Time,
+    ) -> Option<Time> {
+        let modified =
+            |path: &Path| fs::symlink_metadata(path).and_then(|meta| meta.modified()).ok();
+        let folder = modified(&self.path).map(Time::from);
+        let reflog = if reftable { self.asked_reflog(git) } else { self.read_reflog() };
+        let files = changed.iter().filter_map(|path| modified(&self.path.join(path)));
+        let times = folder.into_iter().chain(reflog).chain(files.map(Time::from));
+        times.map(|time| time.min(now)).max()
+    }
+
+    fn read_reflog(&self) -> Option<Time> {
+        let bytes = fs::read(self.entry.join("logs/HEAD")).ok()?;
+        DateTime::from_timestamp(porcelain::last_reflog_time(&bytes)?, 0)
+    }
+
+    fn asked_reflog(&self, git: &Git) -> Option<Time> {
+        let words = ["log", "-g", "-1", "--format=%gd", "--date=unix", "HEAD", "--"];
+        let line = git.at(&self.path).look(words).line("read the reflog").ok()?;
+        let text = line.to_str()?.strip_prefix("HEAD@{")?.strip_suffix('}')?;
+        DateTime::from_timestamp(text.parse().ok()?, 0)
+    }
+}
+
+/// Every sandbox of the repository.
+pub fn all(worktrees: &Worktrees, place: &Place) -> Vec<Sandbox> {
+    worktrees.linked.iter().map(|tree| Sandbox::of(tree, place)).collect()
+}
+
+/// The one that a word means: a folder's name, a branch, `refs/heads/...` or a path.
+pub fn find<'a>(sandboxes: &'a [Sandbox], word: &OsStr) -> Result<&'a Sandbox> {
+    let path = repo::user_folder().join(word);
+    let path = path.canonicalize().unwrap_or(path);
+    let by_path = sandboxes.iter().find(|sandbox| sandbox.path == path);
+    let full = word.as_bytes().strip_prefix(b"refs/heads/").map(OsStr::from_bytes);
+    let has_branch = |sandbox: &Sandbox, name: &OsStr| sandbox.branch.as_deref() == Some(name);
+    if let Some(name) = full
+        && let Some(sandbox) = sandboxes.iter().find(|sandbox| has_branch(sandbox, name))
+    {
+        return Ok(sandbox);
+    }
+    let slashed = word.as_bytes().contains(&b'/');
+    let means =
+        |sandbox: &&Sandbox| sandbox.path.file_name() == Some(word) || has_branch(sandbox, word);
+    let found: Vec<&Sandbox> = sandboxes.iter().filter(means).collect();
+    match (&found[..], by_path) {
+        ([one], _) => Ok(one),
+        ([], Some(sandbox)) if slashed || word == "." => Ok(sandbox),
+        ([], _) => Err(unknown(sandboxes, word)),
+        _ => Err(ambiguous(&found, word)),
+    }
+}
+
+/// The sandbox that a command was started in.
+pub fn current<'a>(sandboxes: &'a [Sandbox], repo: &Repo) -> Result<&'a Sandbox> {
+    sandboxes.iter().find(|sandbox| sandbox.entry == repo.git_dir).ok_or(Error::NotInASandbox)
+}
+
+fn unknown(sandboxes: &[Sandbox], word: &OsStr) -> Error {
+    let name = word.to_string_lossy().into_owned();
+    let branches = sandboxes.iter().filter_map(Sandbox::branch_text);
+    let known = sandboxes.iter().map(Sandbox::name).chain(branches);
+    Error::UnknownSandbox { nearest: crate::args::nearest(&name, known), name }
+}
+
+fn ambiguous(found: &[&Sandbox], word: &OsStr) -> Error {
+    let spelled = found.iter().map(|sandbox| match &sandbox.branch {
+        Some(branch) if branch == word => format!("refs/heads/{}", branch.to_string_lossy()),
+        _ => shell_word(&sandbox.path.to_string_lossy()),
+    });
+    let candidates = spelled.map(|spelled| format!("it could be {spelled}")).collect();
+    Error::Ambiguous { word: word.to_string_lossy().into_owned(), candidates }
+}
+
+fn short(full: &OsStr) -> OsString {
+    let bytes = full.as_bytes();
+    OsStr::from_bytes(bytes.strip_prefix(b"refs/heads/").unwrap_or(bytes)).to_owned()
+}
+
+/// The branch that a rebase or bisect in this git dir will go back to: git lists such a worktree
+/// as detached, yet keeps the branch from everybody else.
+pub fn branch_held_by(git_dir: &Path) -> Option<OsString> {
+    let read = |name: &str| {
+        let bytes = fs::read(git_dir.join(name)).ok()?;
+        Some(OsStr::from_bytes(bytes.trim_ascii_end()).to_owned())
+    };
+    let rebased = read("rebase-merge/head-name").or_else(|| read("rebase-apply/head-name"));
+    match rebased {
+        Some(full) if full.as_bytes().starts_with(b"refs/heads/") => Some(short(&full)),
+        Some(_) => None,
+        // A bisect started from a detached HEAD names a commit here.
+        None => read("BISECT_START").filter(|start| porcelain::commit(start.as_bytes()).is_none()),
+    }
+    .filter(|branch| !branch.is_empty())
+}
+
+fn state(tree: &Worktree) -> State {
+    let folder = &tree.record.path;
+    let meta = match fs::symlink_metadata(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return State::Missing,
+        Err(_) => return State::Damaged("its folder cannot be read"),
+        Ok(meta) => meta,
+    };
+    if tree.record.locked.as_deref() == Some(CREATING) {
+        return State::Creating;
+    }
+    match repo::folder_points_to(folder) {
+        _ if meta.is_symlink() => State::Damaged("its folder is a symlink"),
+        _ if !meta.is_dir() => State::Damaged("its folder is a file"),
+        None => State::Damaged("its '.git' file is missing or not understood"),
+        Some(entry) if !same(&entry, &tree.entry) => {
+            State::Damaged("its '.git' file leads to another entry")
+        }
+        Some(_) => State::Ready,
+    }
+}
+
+fn same(one: &Path, other: &Path) -> bool {
+    one == other
+        || one.canonicalize().ok().is_some_and(|one| other.canonicalize().ok() == Some(one))
+}

@@ -1,0 +1,264 @@
+//! The table: every command, option and operand, with its help text and what completes it.
+//!
+//! Data only. The parser, `-h` and `--help` follow it; so will the man page and the completions.
+//! Rows are statics asked for by reference (`args.has(&JSON)`), so a misspelt option does not
+//! compile and a shared option is worded once.
+
+/// What a value names, and so what completes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A local or remote branch, or a new name.
+    Branch,
+    /// Anything git resolves to a commit.
+    Commit,
+    /// A folder.
+    Folder,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A whole number above zero.
+    Count,
+}
+
+/// The value an option takes.
+#[derive(Debug)]
+pub struct Value {
+    /// Shown in angle brackets.
+    pub name: &'static str,
+    /// What it names.
+    pub kind: Kind,
+}
+
+/// An option.
+#[derive(Debug)]
+pub struct Opt {
+    /// Without the two dashes.
+    pub long: &'static str,
+    /// The one-letter form.
+    pub short: Option<char>,
+    /// What follows it; `None` for a switch.
+    pub value: Option<Value>,
+    /// One line, lower case, no full stop.
+    pub help: &'static str,
+}
+
+/// How often an operand may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Once, and it must.
+    One,
+    /// Once or not at all.
+    Optional,
+    /// Any number of times.
+    Many,
+}
+
+/// A word without dashes.
+#[derive(Debug)]
+pub struct Operand {
+    /// Shown in angle brackets.
+    pub name: &'static str,
+    /// How often.
+    pub times: Times,
+}
+
+/// What the words after `--` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterDashes {
+    /// Operands, whatever they start with.
+    Operands,
+    /// Nothing may stand there.
+    Nothing,
+}
+
+/// A command.
+#[derive(Debug)]
+pub struct Command {
+    /// What is typed after `git sandbox`.
+    pub name: &'static str,
+    /// One line, lower case, no full stop.
+    pub about: &'static str,
+    /// Further lines for `--help`.
+    pub details: &'static str,
+    /// In their order.
+    pub operands: &'static [Operand],
+    /// What `--` announces.
+    pub after_dashes: AfterDashes,
+    /// Its own options; [`COMMON`] ones come on top.
+    pub options: &'static [&'static Opt],
+}
+
+const fn switch(long: &'static str, help: &'static str) -> Opt {
+    Opt { long, short: None, value: None, help }
+}
+
+const fn valued(long: &'static str, name: &'static str, kind: Kind, help: &'static str) -> Opt {
+    Opt { long, short: None, value: Some(Value { name, kind }), help }
+}
+
+/// `-h`
+pub static SHORT_HELP: Opt =
+    Opt { long: "", short: Some('h'), value: None, help: "show the usage" };
+/// `--help`
+pub static HELP: Opt = switch("help", "show the options with their meaning");
+/// `--color`
+pub static COLOR: Opt = valued(
+    "color",
+    "when",
+    Kind::OneOf(&["auto", "always", "never"]),
+    "colour the output: auto, always or never",
+);
+/// `--json`
+pub static JSON: Opt = switch("json", "print the answer as JSON");
+/// `--name`
+pub static NAME: Opt = valued(
+    "name",
+    "branch",
+    Kind::Branch,
+    "use this branch; every operand is then part of the task",
+);
+/// `--branch`
+pub static BRANCH: Opt =
+    valued("branch", "branch", Kind::Branch, "use this branch in the folder that <name> gives");
+/// `--from`
+pub static FROM: Opt = valued("from", "commit", Kind::Commit, "start there instead of at HEAD");
+/// `--detach`
+pub static DETACH: Opt = switch("detach", "make no branch: a detached HEAD in exploration-<name>");
+/// `--dir`
+pub static DIR: Opt =
+    valued("dir", "parent", Kind::Folder, "put it into this folder; it will never be reaped");
+/// `--root`
+pub static ROOT: Opt = valued(
+    "root",
+    "folder",
+    Kind::Folder,
+    "keep sandboxes below this folder instead of sandbox.root",
+);
+/// `--count`
+pub static COUNT: Opt = valued("count", "n", Kind::Count, "make a pool: <name>-1 to <name>-<n>");
+/// `--all`
+pub static ALL: Opt = switch("all", "those of every repository below the root");
+/// `-z`
+pub static NUL: Opt =
+    Opt { long: "", short: Some('z'), value: None, help: "print paths only, each ended by a NUL" };
+/// `--names`
+pub static NAMES: Opt = switch("names", "print names only");
+
+/// Options that every command takes.
+pub static COMMON: &[&Opt] = &[&COLOR, &SHORT_HELP, &HELP];
+
+const ONE_OR_CURRENT: Operand = Operand { name: "name", times: Times::Optional };
+
+/// `git sandbox new`
+pub static NEW: Command = Command {
+    name: "new",
+    about: "create or resume a sandbox and print its path",
+    details: "\
+<name> is a branch: one that exists here, one that exactly one remote has, or a new one
+that starts at HEAD. If that branch is in a sandbox already, this resumes it. The words
+after it are the task, kept with the sandbox. Without <name> the sandbox is an
+exploration: a detached HEAD with no branch.",
+    operands: &[
+        Operand { name: "name", times: Times::Optional },
+        Operand { name: "task", times: Times::Many },
+    ],
+    after_dashes: AfterDashes::Nothing,
+    options: &[&NAME, &BRANCH, &FROM, &DETACH, &COUNT, &DIR, &ROOT, &JSON],
+};
+
+/// `git sandbox list`
+pub static LIST: Command = Command {
+    name: "list",
+    about: "list the sandboxes with state, age, expiry and task",
+    details: "\
+Every linked worktree of the repository is listed. Those outside the root, made by
+--dir, by plain git or by another tool, are 'external'.",
+    operands: &[],
+    after_dashes: AfterDashes::Operands,
+    options: &[&ALL, &NAMES, &NUL, &ROOT, &JSON],
+};
+
+/// `git sandbox show`
+pub static SHOW: Command = Command {
+    name: "show",
+    about: "show everything known about one sandbox",
+    details: "Inside a sandbox, <name> defaults to it.",
+    operands: &[ONE_OR_CURRENT],
+    after_dashes: AfterDashes::Operands,
+    options: &[&ROOT, &JSON],
+};
+
+/// `git sandbox path`
+pub static PATH: Command = Command {
+    name: "path",
+    about: "print the path of a sandbox",
+    details: "Inside a sandbox, <name> defaults to it.",
+    operands: &[ONE_OR_CURRENT],
+    after_dashes: AfterDashes::Operands,
+    options: &[],
+};
+
+/// Every command, in the order of the help.
+pub static COMMANDS: &[&Command] = &[&NEW, &LIST, &SHOW, &PATH];
+
+impl Command {
+    /// The command called `name`.
+    pub fn named(name: &str) -> Option<&'static Command> {
+        COMMANDS.iter().copied().find(|command| command.name == name)
+    }
+
+    /// Its own options and the common ones.
+    pub fn all_options(&self) -> impl Iterator<Item = &'static Opt> {
+        self.options.iter().chain(COMMON).copied()
+    }
+}
+
+impl Opt {
+    /// As it is typed, in its longest form.
+    pub fn typed(&self) -> String {
+        match self.short {
+            Some(short) if self.long.is_empty() => format!("-{short}"),
+            _ => format!("--{}", self.long),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn commands_are_unique() {
+        let names: BTreeSet<_> = COMMANDS.iter().map(|c| c.name).collect();
+        assert_eq!(names.len(), COMMANDS.len());
+    }
+
+    #[test]
+    fn options_of_a_command_are_unique_and_can_be_typed() {
+        for command in COMMANDS {
+            let mut seen = BTreeSet::new();
+            for option in command.all_options() {
+                assert!(seen.insert(option.typed()), "{} {}", command.name, option.typed());
+                assert!(!option.long.is_empty() || option.short.is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn help_texts_are_lower_case_without_a_full_stop() {
+        let options = COMMANDS.iter().flat_map(|c| c.all_options()).map(|o| o.help);
+        for text in COMMANDS.iter().map(|c| c.about).chain(options) {
+            assert!(!text.ends_with('.') && !text.is_empty(), "{text}");
+            assert!(!text.starts_with(char::is_uppercase), "{text}");
+            assert!(text.len() <= 76, "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_last_operand_may_repeat() {
+        for command in COMMANDS {
+            let body = command.operands.split_last().map_or(&[][..], |(_, body)| body);
+            assert!(body.iter().all(|operand| operand.times != Times::Many), "{}", command.name);
+        }
+    }
+}
