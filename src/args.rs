@@ -46,6 +46,11 @@ impl Args {
         value.as_deref()
     }
 
+    /// How often the option was given.
+    pub fn times(&self, option: &Opt) -> usize {
+        self.options.iter().filter(|(given, _)| std::ptr::eq(*given, option)).count()
+    }
+
     /// The value of a [`Kind::Count`] option.
     pub fn count(&self, option: &Opt) -> Option<u32> {
         self.value(option).and_then(parse_count)
@@ -182,11 +187,11 @@ fn parse_count(value: &OsStr) -> Option<u32> {
 
 fn check_operands(args: &Args) -> Result<()> {
     let wanted = args.command.operands;
-    let missing = wanted.get(args.operands.len()).filter(|operand| operand.times == Times::One);
+    let missing = wanted.get(args.operands.len()).filter(|operand| operand.times == Times::Some);
     if let Some(operand) = missing {
         return Err(args.wrong(format!("<{}> is missing", operand.name)));
     }
-    if wanted.last().is_some_and(|operand| operand.times == Times::Many) {
+    if wanted.last().is_some_and(|operand| operand.times.repeats()) {
         return Ok(());
     }
     match args.operands.get(wanted.len()) {

@@ -41,6 +41,15 @@ impl Config {
         })
     }
 
+    /// The keys of filter programs that are set.
+    pub fn filters(&self) -> impl Iterator<Item = &str> {
+        let programs = [".clean", ".smudge", ".process", ".required"];
+        let keys = self.entries.iter().map(|(key, _)| key.as_str());
+        keys.filter(move |key| {
+            key.starts_with("filter.") && programs.iter().any(|program| key.ends_with(program))
+        })
+    }
+
     /// The fetch refspecs, as pairs of remote and refspec.
     pub fn fetch_refspecs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().filter_map(|(key, value)| {

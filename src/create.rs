@@ -17,9 +17,10 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
 use crate::git::Git;
+use crate::journal::Journal;
 use crate::keep;
+use crate::live;
 use crate::lock::Lock;
-use crate::name;
 use crate::out::Out;
 use crate::place::{self, Place, Root};
 use crate::record::{self, Facts};
@@ -28,6 +29,7 @@ use crate::resolve::{self, Target};
 use crate::sandbox::{self, CREATING, Sandbox, State};
 use crate::signals::Signals;
 use crate::time::{self, Time};
+use crate::trash::{self, Item, Trash};
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -112,25 +114,28 @@ impl Maker<'_> {
             let (target, several) =
                 found.map_or((Target::Detached, Vec::new()), |found| (found.target, found.several));
             let place = Place::of(self.repo, self.root.clone(), &worktrees);
+            let trash = Trash { repo: self.repo, git: git.clone(), place: &place, now: self.now };
+            if trash.recover(&worktrees)? {
+                continue;
+            }
             match self.existing(wish, &worktrees, &place)? {
                 Some(there) if there.state == State::Creating => {
-                    let path = there.entry.join("sandbox.lock");
-                    let Some(own) = Lock::if_free(&path)? else {
-                        drop(git);
-                        drop(lock);
-                        Lock::wait(&path, self.out)?;
-                        continue;
-                    };
-                    drop(git);
-                    drop(lock);
-                    return self.finish(wish, &there, &own);
+                    let path = live::lock_path(&there.entry);
+                    let own = Lock::if_free(&path)?;
+                    drop((trash, git, lock));
+                    match own {
+                        Some(own) => return self.finish(wish, &there, &own),
+                        None => Lock::wait(&path, self.out)?,
+                    }
                 }
                 Some(there) if there.state == State::Missing => {
-                    self.drop_missing(&git, &there)?;
+                    self.drop_missing(&trash, &there)?;
                 }
                 Some(there) => return self.resume(wish, &there),
                 None => {
                     self.tell_of_several(wish, &several);
+                    self.tell_of_trash(wish, &worktrees);
+                    drop((trash, git));
                     return self.create(wish, &target, &worktrees, &place, lock);
                 }
             }
@@ -161,6 +166,13 @@ impl Maker<'_> {
             let branch = branch.to_string_lossy().into_owned();
             return Err(Error::CheckedOutInMain { slug: format!("{branch}-2"), branch });
         }
+        let trashed = worktrees.linked.iter().filter_map(|tree| Some((tree, trash::pin_of(tree)?)));
+        for (tree, pin) in trashed {
+            if sandbox::branch_held_by(&tree.entry).as_deref() == Some(branch) {
+                let branch = branch.to_string_lossy().into_owned();
+                return Err(Error::HeldInTrash { branch, id: pin.id });
+            }
+        }
         Ok(sandboxes.into_iter().find(|sandbox| sandbox.branch.as_deref() == Some(branch)))
     }
 
@@ -180,7 +192,7 @@ impl Maker<'_> {
     }
 
     /// Forgets a sandbox whose folder was deleted by hand; its commits are kept.
-    fn drop_missing(&self, git: &Git, there: &Sandbox) -> Result<()> {
+    fn drop_missing(&self, trash: &Trash, there: &Sandbox) -> Result<()> {
         let not_there =
             |why| Err(Error::NotThere { name: there.name(), path: there.path.clone(), why });
         match &there.locked {
@@ -192,13 +204,9 @@ impl Maker<'_> {
             }
             _ => {}
         }
-        let id = format!("{}-{}", name::slug(&there.name()), random_hex()?);
-        let only_here = keep::only_here(git, &self.repo.common, &there.entry)?;
-        keep::keep(git, &only_here, &id)?;
-        let path = there.path.as_os_str();
-        git.call(["worktree", "remove", "--force", "--force", "--"]).arg(path).done("forget it")?;
-        if only_here.count > 0 {
-            let count = time::counted(only_here.count as u64, "commit");
+        let (count, id) = trash.forget(there)?;
+        if count > 0 {
+            let count = time::counted(count, "commit");
             self.out.note(&format!("kept {count} of the deleted folder in {}{id}", keep::KEPT));
         }
         Ok(())
@@ -210,6 +218,22 @@ impl Maker<'_> {
             self.out.warn(&format!(
                 "'{first}' and '{last}' both have a branch '{branch}'; this new one starts at HEAD"
             ));
+        }
+    }
+
+    /// A removed sandbox of that name or branch can be brought back instead.
+    fn tell_of_trash(&self, wish: &Wish, worktrees: &Worktrees) {
+        let full = wish.branch.as_deref().map(resolve::full);
+        let same = |item: &Item| {
+            let branch = item.journal.branch.as_ref().map(OsString::from);
+            item.journal.name == wish.folder || (full.is_some() && branch == full)
+        };
+        if let Some(item) = trash::items(worktrees).into_iter().flatten().find(same) {
+            let Journal { id, name, holds, .. } = item.journal;
+            let holds =
+                if holds.is_empty() { "nothing uncommitted".into() } else { holds.join(", ") };
+            self.out.hint(&format!("a removed sandbox '{name}' is in the trash ({holds}):"));
+            self.out.hint(&format!("git sandbox restore {id} --as {name}-old"));
         }
     }
 
@@ -239,7 +263,7 @@ impl Maker<'_> {
         let made = self
             .register(&git, wish, target, &start, worktrees, &parent, &mut undo)
             .and_then(|(path, entry)| {
-                let own = Lock::exclusive(&entry.join("sandbox.lock"), self.out)?;
+                let own = Lock::exclusive(&live::lock_path(&entry), self.out)?;
                 record::write(&entry, &self.facts(wish, &start))?;
                 Ok((path, entry, own))
             });

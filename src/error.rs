@@ -31,6 +31,10 @@ pub enum Error {
     BranchInTheWay { branch: String, other: String },
     Root { root: PathBuf, why: String, hint: Option<String> },
     FolderTaken { path: PathBuf },
+    RestoreTaken { path: PathBuf, name: String },
+    Refused { name: String, why: String, force: Option<&'static str> },
+    HeldInTrash { branch: String, id: String },
+    UnknownTrash { name: String, nearest: Option<String> },
     NotThere { name: String, path: PathBuf, why: &'static str },
     Damaged { name: String, why: String },
     UnknownSandbox { name: String, nearest: Option<String> },
@@ -61,7 +65,11 @@ impl Error {
     /// What to do about it, one line each.
     pub fn hints(&self) -> Vec<String> {
         match self {
-            Error::Usage { nearest: Some(word), .. } => vec![format!("did you mean '{word}'?")],
+            Error::Usage { nearest: Some(word), .. }
+            | Error::UnknownSandbox { nearest: Some(word), .. }
+            | Error::UnknownTrash { nearest: Some(word), .. } => {
+                vec![format!("did you mean '{word}'?")]
+            }
             Error::NoGit => vec!["install git 2.36 or later and put it on PATH".into()],
             Error::OldGit { .. } => vec!["install git 2.36 or later".into()],
             Error::NoCommits => {
@@ -79,6 +87,22 @@ impl Error {
                 vec![format!("to use it as it is: git sandbox new {word}")]
             }
             Error::Root { hint: Some(hint), .. } => vec![hint.clone()],
+            Error::RestoreTaken { name, .. } => {
+                vec![format!("git sandbox restore {} --as <name>", shell_word(name))]
+            }
+            Error::Refused { name, force: Some(force), .. } => {
+                let name = shell_word(name);
+                vec![format!("git sandbox rm {force} {name} moves it to the trash as it is")]
+            }
+            Error::HeldInTrash { id, .. } => {
+                vec![format!("git sandbox restore {}", shell_word(id))]
+            }
+            Error::UnknownTrash { nearest: Some(name), .. } => {
+                vec![format!("did you mean '{name}'?")]
+            }
+            Error::UnknownTrash { .. } => {
+                vec!["'git sandbox restore' lists what can be brought back".into()]
+            }
             Error::NotThere { path, .. } => vec![
                 "mount the disk it is on, or, if it is gone for good:".into(),
                 format!(
@@ -87,9 +111,6 @@ impl Error {
                 ),
             ],
             Error::Damaged { .. } => vec!["git worktree repair".into()],
-            Error::UnknownSandbox { nearest: Some(name), .. } => {
-                vec![format!("did you mean '{name}'?")]
-            }
             Error::UnknownSandbox { .. } => {
                 vec!["'git sandbox list' shows what there is".into()]
             }
@@ -138,6 +159,17 @@ impl fmt::Display for Error {
                 write!(f, "cannot keep sandboxes in '{}': {why}", root.display())
             }
             Error::FolderTaken { path } => write!(f, "'{}' already exists", path.display()),
+            Error::RestoreTaken { path, name } => {
+                write!(f, "cannot restore '{name}': '{}' already exists", path.display())
+            }
+            Error::Refused { name, why, .. } => write!(f, "cannot remove '{name}': {why}"),
+            Error::HeldInTrash { branch, .. } => {
+                write!(
+                    f,
+                    "branch '{branch}' is held by a removed sandbox with work in progress on it"
+                )
+            }
+            Error::UnknownTrash { name, .. } => write!(f, "no removed sandbox is called '{name}'"),
             Error::NotThere { name, path, why } => {
                 write!(f, "cannot reach sandbox '{name}' at '{}': {why}", path.display())
             }

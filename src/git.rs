@@ -95,7 +95,8 @@ impl Git {
 
     /// A call that is still to be made.
     pub fn call<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Call<'_> {
-        Call { git: self, words: words.into_iter().map(|word| word.as_ref().to_owned()).collect() }
+        let words = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
+        Call { git: self, words, variables: Vec::new() }
     }
 
     /// A call that only looks: no hooks, no fsmonitor, no lock taken for a refresh.
@@ -145,15 +146,22 @@ impl Git {
         let mut path = self.call(["--exec-path"]).line("find git's programs")?;
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
-        let run = self.program(hook, args).env("PATH", path).env("GIT_PREFIX", "").stdin_null();
+        let set = |run: duct::Expression| run.env("PATH", path).env("GIT_PREFIX", "");
+        let run = self.program(hook, args, set).stdin_null();
         let output = run.stdout_to_stderr().run().at("run", hook)?;
         Ok(output.status.code())
     }
 
-    fn program<S: AsRef<OsStr>>(&self, program: &Path, words: &[S]) -> duct::Expression {
+    fn program<S: AsRef<OsStr>>(
+        &self,
+        program: &Path,
+        words: &[S],
+        set: impl FnOnce(duct::Expression) -> duct::Expression,
+    ) -> duct::Expression {
         let words = words.iter().map(|word| word.as_ref().to_owned());
         #[expect(clippy::disallowed_methods, reason = "the one place")]
-        let mut run = duct::cmd(program.as_os_str(), words).dir(&self.dir).unchecked();
+        let run = duct::cmd(program.as_os_str(), words).dir(&self.dir).unchecked();
+        let mut run = set(run);
         for name in &*self.removed {
             run = run.env_remove(name);
         }
@@ -167,6 +175,7 @@ impl Git {
 pub struct Call<'a> {
     git: &'a Git,
     words: Vec<OsString>,
+    variables: Vec<(&'static str, OsString)>,
 }
 
 impl Call<'_> {
@@ -179,6 +188,12 @@ impl Call<'_> {
     /// With more words.
     pub fn args<S: AsRef<OsStr>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
         self.words.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
+        self
+    }
+
+    /// With a variable in its environment.
+    pub fn env(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
+        self.variables.push((name, value.as_ref().to_owned()));
         self
     }
 
@@ -195,8 +210,7 @@ impl Call<'_> {
 
     /// Runs it with input of ours.
     pub fn ask_with(self, input: Vec<u8>) -> Result<Answer> {
-        let git = self.git;
-        let run = git.program(&git.program, &self.words).stdin_bytes(input);
+        let run = self.program().stdin_bytes(input);
         Running(run.stdout_capture().stderr_capture().start().doing(|| "start git".into())?).wait()
     }
 
@@ -229,8 +243,16 @@ impl Call<'_> {
         self.read(doing).map(drop)
     }
 
+    fn program(&self) -> duct::Expression {
+        // Of two calls about one variable duct heeds the inner one: set before removed.
+        let set = |run: duct::Expression| {
+            self.variables.iter().fold(run, |run, (name, value)| run.env(name, value))
+        };
+        self.git.program(&self.git.program, &self.words, set)
+    }
+
     fn expression(&self) -> Result<duct::Expression> {
-        let run = self.git.program(&self.git.program, &self.words);
+        let run = self.program();
         Ok(match &self.git.held {
             Some(lock) => run.stdin_file(lock.try_clone().doing(|| "share a lock".into())?),
             None => run.stdin_null(),

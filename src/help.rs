@@ -69,8 +69,8 @@ fn with_value(option: &Opt) -> String {
 fn operand(operand: &Operand) -> String {
     let name = operand.name;
     match operand.times {
-        Times::One => format!("<{name}>"),
         Times::Optional => format!("[<{name}>]"),
+        Times::Some => format!("<{name}>..."),
         Times::Many => format!("[<{name}>...]"),
     }
 }

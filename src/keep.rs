@@ -4,7 +4,8 @@
 //! nothing else. So before an entry is dropped or put away, every commit that no shared ref
 //! reaches becomes a parent of one commit of the empty tree, at `refs/sandbox/kept/<id>`.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
@@ -14,110 +15,216 @@ use crate::git::Git;
 /// Where kept commits are.
 pub const KEPT: &str = "refs/sandbox/kept/";
 
-/// What only one worktree holds.
+/// What a private git dir holds: full ids of commits and of trees.
 #[derive(Debug, Default)]
-pub struct OnlyHere {
-    /// How many commits.
-    pub count: usize,
-    /// Those from which all others can be reached.
-    pub tips: Vec<String>,
+pub struct Held {
+    /// Commits, or ids that may be some.
+    pub commits: BTreeSet<String>,
+    trees: BTreeSet<String>,
 }
 
-/// Finds the commits that only the worktree with this private git dir holds: through its HEAD, its
-/// reflog, its private refs and the state of operations in progress.
-pub fn only_here(git: &Git, common: &Path, entry: &Path) -> Result<OnlyHere> {
-    let git = git.at(common);
-    let candidates = commits_among(&git, &ids_in(&git, entry)?)?;
-    if candidates.is_empty() {
-        return Ok(OnlyHere::default());
+/// Commits that no shared ref reaches, with their parents.
+#[derive(Debug, Default)]
+pub struct Unreached(HashMap<String, Vec<String>>);
+
+impl Unreached {
+    /// Asks git, once for any number of worktrees, which commits among `ids` and behind them no
+    /// shared ref reaches. Ids of nothing are passed over.
+    pub fn among(git: &Git, common: &Path, ids: &BTreeSet<String>) -> Result<Unreached> {
+        if ids.is_empty() {
+            return Ok(Unreached::default());
+        }
+        let input = ids.iter().fold(String::new(), |text, id| text + id + "\n");
+        let git = git.at(common);
+        let words = ["rev-list", "--parents", "--single-worktree", "--ignore-missing", "--stdin"];
+        // Of the main worktree's own refs none counts: they come and go with its operations.
+        let shared =
+            ["--not", "--exclude=refs/bisect/*", "--exclude=refs/worktree/*", "--glob=refs/*"];
+        let answer = git.look(words).args(shared).ask_with(input.into_bytes())?;
+        if !answer.ok() {
+            let doing = "find commits that only it holds".to_owned();
+            return Err(Error::Git { doing, why: answer.why() });
+        }
+        let text = String::from_utf8_lossy(&answer.stdout);
+        let lines = text.lines().map(|line| line.split(' ').map(str::to_owned));
+        let commits = lines.filter_map(|mut ids| Some((ids.next()?, ids.collect())));
+        Ok(Unreached(commits.collect()))
     }
-    let mut input = candidates.iter().fold(String::new(), |text, id| text + id + "\n");
-    input += "--not\n--glob=refs/*\n";
-    let call = git.look(["rev-list", "--parents", "--single-worktree", "--stdin"]);
-    let answer = call.ask_with(input.into_bytes())?;
-    if !answer.ok() {
-        return Err(Error::Git {
-            doing: "find commits that only it holds".into(),
-            why: answer.why(),
-        });
+
+    /// How many of them are among `ids` or behind them.
+    pub fn count(&self, ids: &BTreeSet<String>) -> u64 {
+        let mut seen = HashSet::new();
+        let mut todo: Vec<&String> = ids.iter().collect();
+        while let Some(id) = todo.pop() {
+            if let Some(parents) = self.0.get(id)
+                && seen.insert(id)
+            {
+                todo.extend(parents);
+            }
+        }
+        seen.len() as u64
     }
-    let text = String::from_utf8_lossy(&answer.stdout).into_owned();
-    let mut unreached = HashSet::new();
-    let mut parents = HashSet::new();
-    for line in text.lines() {
-        let mut ids = line.split(' ');
-        unreached.extend(ids.next());
-        parents.extend(ids);
+
+    /// Those among `ids` from which all others can be reached.
+    fn tips<'a>(&self, ids: &'a BTreeSet<String>) -> Vec<&'a str> {
+        let parents: HashSet<&String> = self.0.values().flatten().collect();
+        let tips = ids.iter().filter(|id| self.0.contains_key(*id) && !parents.contains(id));
+        tips.map(String::as_str).collect()
     }
-    let is_tip = |id: &String| unreached.contains(id.as_str()) && !parents.contains(id.as_str());
-    Ok(OnlyHere { count: unreached.len(), tips: candidates.into_iter().filter(is_tip).collect() })
 }
 
-/// Makes the ref that keeps these commits; says nothing and does nothing when there are none.
-pub fn keep(git: &Git, only_here: &OnlyHere, id: &str) -> Result<()> {
-    if only_here.tips.is_empty() {
-        return Ok(());
+/// Makes the ref that keeps what only the worktree with this private git dir holds; how many
+/// commits that is. Where there is nothing to keep there is no ref.
+pub fn keep(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<u64> {
+    let held = held_by(git, entry)?;
+    let unreached = Unreached::among(git, common, &held.commits)?;
+    let tips = unreached.tips(&held.commits);
+    if tips.is_empty() && held.trees.is_empty() {
+        return Ok(0);
     }
     let doing = "keep commits that only it holds";
-    let tree = git.call(["mktree"]).ask_with(Vec::new())?;
+    let git = git.at(common);
+    let entries = held.trees.iter().enumerate();
+    let entries =
+        entries.map(|(number, id)| format!("040000 tree {id}\t{number}\n")).collect::<String>();
+    let tree = git.look(["mktree"]).ask_with(entries.into_bytes())?;
     let tree = String::from_utf8_lossy(&tree.stdout).trim().to_owned();
     let identity = ["-c", "user.name=git-sandbox", "-c", "user.email=git-sandbox@localhost"];
     let message = format!("kept by git sandbox: {id}");
-    let parents = only_here.tips.iter().flat_map(|tip| ["-p", tip]);
-    let commit = git.call(identity).args(["commit-tree", "-m", &message]).args(parents).arg(tree);
+    let parents = tips.iter().flat_map(|tip| ["-p", tip]);
+    let commit = git.look(identity).args(["commit-tree", "-m", &message]).args(parents).arg(tree);
     let commit = commit.line(doing)?;
-    git.call(["update-ref", &format!("{KEPT}{id}")]).arg(commit).done(doing)
+    git.look(["update-ref", &format!("{KEPT}{id}")]).arg(commit).done(doing)?;
+    Ok(unreached.count(&held.commits))
 }
 
-/// Everything in a private git dir that reads like an object id.
-fn ids_in(git: &Git, entry: &Path) -> Result<BTreeSet<String>> {
-    let mut ids = BTreeSet::new();
-    let mut read = |path: &Path| {
-        if let Ok(bytes) = fs::read(path) {
-            let words = bytes.split(|byte| !byte.is_ascii_hexdigit());
-            let ids_read = words.filter(|word| matches!(word.len(), 40 | 64));
-            ids.extend(ids_read.map(|word| String::from_utf8_lossy(word).into_owned()));
-        }
-    };
-    for folder in ["", "logs", "rebase-merge", "rebase-apply", "sequencer"] {
-        for file in fs::read_dir(entry.join(folder)).into_iter().flatten().flatten() {
-            let small = file.metadata().is_ok_and(|meta| meta.is_file());
-            if small && file.file_name() != "index" {
-                read(&file.path());
+/// Drops the ref again, once the worktree itself holds its commits as before.
+pub fn let_go(git: &Git, common: &Path, id: &str) -> Result<()> {
+    let name = format!("{KEPT}{id}");
+    git.at(common).look(["update-ref", "-d", &name]).done("drop what was kept")
+}
+
+/// Everything in a private git dir that reads like an object id: HEAD, its reflog, pseudo refs such
+/// as `MERGE_HEAD`, refs of its own, and the state of operations in progress, where ids may be
+/// shortened and may be of trees.
+pub fn held_by(git: &Git, entry: &Path) -> Result<Held> {
+    let plain = ["HEAD", "ORIG_HEAD", "logs", "refs"].map(|name| entry.join(name));
+    let mut held = Held::default();
+    let mut doubtful = BTreeSet::new();
+    let mut todo = vec![entry.to_owned()];
+    while let Some(folder) = todo.pop() {
+        for file in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (Ok(kind), path) = (file.file_type(), file.path()) else { continue };
+            if kind.is_dir() && file.file_name() != "modules" && file.file_name() != "reftable" {
+                todo.push(path);
+            } else if kind.is_file() && !is_index(&path) {
+                let bytes = fs::read(&path).unwrap_or_default();
+                match plain.iter().any(|plain| path.starts_with(plain)) {
+                    true => held.commits.extend(ids_among(&bytes, 40)),
+                    false => doubtful.extend(ids_among(&bytes, 7)),
+                }
             }
         }
     }
-    // Refs of its own, and with reftable also HEAD, its reflog and the pseudo refs.
-    let mut dir = std::ffi::OsString::from("--git-dir=");
-    dir.push(entry);
-    let own = ["refs/worktree", "refs/bisect", "refs/rewritten"];
-    let refs = git.look([&dir]).args(["for-each-ref", "--format=%(objectname)"]).args(own);
-    let refs = refs.read("read its private refs")?;
-    let pseudo =
-        ["HEAD", "ORIG_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD"];
-    let reflog = git.look([&dir]).args(["log", "-g", "--format=%H", "HEAD", "--"]).ask()?;
-    let mut texts = vec![refs, reflog.stdout];
-    if fs::exists(entry.join("reftable")).unwrap_or(false) {
-        for name in pseudo {
-            let words = ["rev-parse", "--verify", "--quiet", name];
-            texts.push(git.look([&dir]).args(words).ask()?.stdout);
-        }
+    if entry.join("reftable").is_dir() {
+        doubtful.extend(ids_in_table(git, entry)?);
     }
-    for text in texts {
-        ids.extend(String::from_utf8_lossy(&text).split_whitespace().map(str::to_owned));
+    if !doubtful.is_empty() {
+        classify(git, entry, &doubtful, &mut held)?;
     }
-    Ok(ids)
+    Ok(held)
 }
 
-/// Those of the ids that are commits we have.
-fn commits_among(git: &Git, ids: &BTreeSet<String>) -> Result<Vec<String>> {
-    let input = ids.iter().fold(String::new(), |text, id| text + id + "^{commit}\n");
-    let call = git.look(["cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer"]);
-    let answer = call.ask_with(input.into_bytes())?;
+fn is_index(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.starts_with(b"index") || name.starts_with(b"sharedindex") || name.starts_with(b"sandbox.")
+}
+
+/// Asks git what the ids are.
+fn classify(git: &Git, entry: &Path, ids: &BTreeSet<String>, held: &mut Held) -> Result<()> {
+    let input = ids.iter().fold(String::new(), |text, id| text + id + "\n");
+    let words = ["cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer"];
+    let answer = within(git, entry, words).ask_with(input.into_bytes())?;
     if !answer.ok() {
         return Err(Error::Git { doing: "read its commits".into(), why: answer.why() });
     }
-    let text = String::from_utf8_lossy(&answer.stdout).into_owned();
-    let commits = text.lines().filter_map(|line| line.strip_suffix(" commit"));
-    Ok(commits.map(str::to_owned).collect())
+    for line in String::from_utf8_lossy(&answer.stdout).lines() {
+        match line.split_once(' ') {
+            Some((id, "commit" | "tag")) => drop(held.commits.insert(id.to_owned())),
+            Some((id, "tree")) => drop(held.trees.insert(id.to_owned())),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// With reftable, refs and reflog are in the table: git is asked.
+fn ids_in_table(git: &Git, entry: &Path) -> Result<BTreeSet<String>> {
+    let own = within(
+        git,
+        entry,
+        ["for-each-ref", "--include-root-refs", "--format=%(objectname) %(refname)"],
+    );
+    let refs = own.read("read its refs")?;
+    let text = String::from_utf8_lossy(&refs);
+    let private = |name: &str| {
+        let own = ["refs/worktree/", "refs/bisect/", "refs/rewritten/"];
+        !name.starts_with("refs/") || own.iter().any(|lead| name.starts_with(lead))
+    };
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    let mut ids: BTreeSet<String> =
+        lines.filter(|(_, name)| private(name)).map(|(id, _)| id.to_owned()).collect();
+    let reflog = within(git, entry, ["log", "-g", "--format=%H", "HEAD", "--"]).ask()?;
+    ids.extend(ids_among(&reflog.stdout, 40));
+    Ok(ids)
+}
+
+/// git as it sees this worktree, whether or not its folder is there.
+pub fn within<'a, S: AsRef<std::ffi::OsStr>>(
+    git: &'a Git,
+    entry: &Path,
+    words: impl IntoIterator<Item = S>,
+) -> crate::git::Call<'a> {
+    let mut dir = OsString::from("--git-dir=");
+    dir.push(entry);
+    git.look([dir]).args(words)
+}
+
+fn ids_among(bytes: &[u8], least: usize) -> impl Iterator<Item = String> {
+    let words = bytes.split(|byte| !byte.is_ascii_alphanumeric());
+    let hex = |word: &&[u8]| word.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let ids = words.filter(move |word| word.len() >= least && word.len() <= 64).filter(hex);
+    let ids = ids.filter(|word| word.iter().any(|byte| *byte != b'0'));
+    ids.map(|word| String::from_utf8_lossy(word).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(ids: &[&str]) -> BTreeSet<String> {
+        ids.iter().map(|id| (*id).to_owned()).collect()
+    }
+
+    #[test]
+    fn tips_reach_all_others() {
+        let commit = |id: &str, parents: &[&str]| {
+            (id.to_owned(), parents.iter().map(|id| (*id).to_owned()).collect())
+        };
+        let unreached =
+            Unreached([commit("c", &["b"]), commit("b", &["a"]), commit("x", &["a"])].into());
+        let ids = set(&["b", "c", "x", "reached"]);
+        assert_eq!(unreached.tips(&ids), ["c", "x"]);
+        assert_eq!(unreached.count(&ids), 3);
+        assert_eq!(unreached.count(&set(&["b"])), 1);
+        assert_eq!(unreached.count(&set(&["a"])), 0);
+    }
+
+    #[test]
+    fn ids_are_found_in_any_text() {
+        let (a, b) = ("a".repeat(40), "b".repeat(64));
+        let text = format!("{} {a} x <y@z> 1\t{b}\nnot an id {}", "0".repeat(40), "c".repeat(41));
+        assert_eq!(ids_among(text.as_bytes(), 40).collect::<Vec<_>>(), [a, b, "c".repeat(41)]);
+        assert_eq!(ids_among(b"pick 1a2b3c4 deadbeefs", 7).collect::<Vec<_>>(), ["1a2b3c4"]);
+    }
 }

@@ -56,6 +56,17 @@ impl Root {
         self.0.to_string_lossy().contains(PROJECT)
     }
 
+    /// Every folder of the trash, seen from outside of all repositories.
+    pub fn trash_folders(&self) -> Vec<PathBuf> {
+        let roots: Vec<PathBuf> = match self.names_project() {
+            true => self.homes(),
+            false => {
+                Some(PathBuf::from(&self.0)).filter(|root| root.is_absolute()).into_iter().collect()
+            }
+        };
+        roots.iter().flat_map(|root| matching(&root.join(".trash"), "", "")).collect()
+    }
+
     /// Every folder that can hold sandboxes of some repository, seen from outside of all of them.
     pub fn homes(&self) -> Vec<PathBuf> {
         let path = Path::new(&self.0);
@@ -154,7 +165,7 @@ impl Place {
     /// Makes the root if need be, refuses one that is not safe, and chooses the home.
     pub fn home(&self, worktrees: &Worktrees, out: Out) -> Result<Home> {
         self.check_outside(worktrees)?;
-        make_root(&self.wanted.path(&self.main, &self.project))?;
+        self.safe_root()?;
         let (first, second) = (self.home_for(&self.project), self.home_for(&self.other_name()));
         for home in [&first, &second] {
             let ours = |path: &Path| path.parent() == Some(home);
@@ -170,6 +181,12 @@ impl Place {
             false => make_folder(&path)?,
         }
         Ok(Home { path, _lock: Some(lock) })
+    }
+
+    /// The root, made if need be, refused if it is not safe.
+    pub fn safe_root(&self) -> Result<PathBuf> {
+        make_root(&self.wanted.path(&self.main, &self.project))?;
+        Ok(real(&self.root))
     }
 
     fn other_name(&self) -> OsString {

@@ -139,6 +139,39 @@ pub fn refs(bytes: &[u8]) -> Vec<(String, OsString)> {
         .collect()
 }
 
+/// Files that git was told not to look at.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Flagged {
+    /// Their paths.
+    pub paths: Vec<PathBuf>,
+    /// Their entries, and those of attributes files, as `git update-index -z --index-info` reads them.
+    pub records: Vec<u8>,
+}
+
+/// Reads `git ls-files -v -s -z`: `<tag> <mode> <id> <stage>\t<path>`.
+pub fn flagged(bytes: &[u8]) -> Flagged {
+    let mut flagged = Flagged::default();
+    for line in bytes.split(|byte| *byte == 0) {
+        let Some((tag, record)) = cut(line, b' ') else { continue };
+        let Some((_, path)) = cut(record, b'\t') else { continue };
+        let hidden = matches!(tag, [b'S' | b'a'..=b'z']);
+        if hidden {
+            flagged.paths.push(PathBuf::from(OsStr::from_bytes(path)));
+        }
+        if hidden || path.ends_with(b".gitattributes") {
+            flagged.records.extend_from_slice(record);
+            flagged.records.push(0);
+        }
+    }
+    flagged
+}
+
+/// Reads a NUL-separated list of paths.
+pub fn paths(bytes: &[u8]) -> Vec<PathBuf> {
+    let paths = bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());
+    paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()
+}
+
 /// The time in the last line of a reflog, in seconds since 1970.
 pub fn last_reflog_time(bytes: &[u8]) -> Option<i64> {
     let line = bytes.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty())?;
@@ -220,6 +253,15 @@ mod tests {
         assert_eq!(last_reflog_time(format!("x\n{}\n", line("")).as_bytes()), Some(1_700_000_000));
         assert_eq!(last_reflog_time(b""), None);
         assert_eq!(last_reflog_time(b"garbage\n"), None);
+    }
+
+    #[test]
+    fn flags_of_files() {
+        let text = b"H 100644 a 0\tx\0h 100644 b 0\ty z\0S 100755 c 0\tq\0s 1 d 0\te\0H 1 f 0\ta/.gitattributes\0";
+        let flagged = flagged(text);
+        assert_eq!(flagged.paths, ["y z", "q", "e"].map(PathBuf::from));
+        let records = b"100644 b 0\ty z\x00100755 c 0\tq\x001 d 0\te\x001 f 0\ta/.gitattributes\0";
+        assert_eq!(flagged.records, records);
     }
 
     #[test]

@@ -98,6 +98,11 @@ impl Repo {
         })
     }
 
+    /// Whether refs are in tables, not in files.
+    pub fn is_reftable(&self) -> bool {
+        self.config.get("extensions.refstorage") == Some("reftable")
+    }
+
     /// Takes the repository lock: one writer at a time, git's children included.
     pub fn lock(&self, out: Out) -> Result<Lock> {
         Lock::exclusive(&self.common.join("sandbox.lock"), out)
@@ -113,9 +118,15 @@ impl Repo {
         main.path = self.main_path(&main);
         let entries = self.entries();
         let linked = records.map(|record| {
-            let entry = entries.iter().find(|(path, _)| *path == record.path);
-            let entry = entry.map_or_else(PathBuf::new, |(_, entry)| entry.clone());
-            Worktree { record, entry }
+            // Before 2.48 git prints a relative path as it stands in the entry.
+            let named = |entry: &&(PathBuf, PathBuf)| {
+                entry.0 == record.path
+                    || (record.path.is_relative() && entry_says(&entry.1, &record.path))
+            };
+            match entries.iter().find(named).cloned() {
+                Some((path, entry)) => Worktree { record: Record { path, ..record }, entry },
+                None => Worktree { record, entry: PathBuf::new() },
+            }
         });
         Ok(Worktrees { linked: linked.collect(), main })
     }
@@ -141,6 +152,10 @@ impl Repo {
         });
         pairs.collect()
     }
+}
+
+fn entry_says(entry: &Path, path: &Path) -> bool {
+    read_pointer(&entry.join("gitdir"), b"").is_some_and(|text| text == path.join(".git"))
 }
 
 /// The worktree folder that a private git dir names in its `gitdir`.

@@ -75,7 +75,6 @@ pub struct Reporter<'a> {
     /// The time.
     pub now: Time,
     retention: Retention,
-    reftable: bool,
 }
 
 impl<'a> Reporter<'a> {
@@ -87,8 +86,7 @@ impl<'a> Reporter<'a> {
         now: Time,
     ) -> Result<Reporter<'a>> {
         let retention = Retention::read(&repo.config)?;
-        let reftable = repo.config.get("extensions.refstorage") == Some("reftable");
-        Ok(Reporter { repo, place, main, now, retention, reftable })
+        Ok(Reporter { repo, place, main, now, retention })
     }
 
     /// Reports on all of them, in their order, with as many git processes at once as there are cores.
@@ -120,7 +118,7 @@ impl<'a> Reporter<'a> {
         let unread = read.as_ref().and_then(|read| read.as_ref().err());
         let changed = status.map_or(&[][..], |status| &status.paths);
         let last_used = (sandbox.state != State::Missing)
-            .then(|| sandbox.last_used(git, self.reftable, changed, self.now))
+            .then(|| sandbox.last_used(git, self.repo.is_reftable(), changed, self.now))
             .flatten();
         let locked = sandbox.locked.clone().filter(|reason| reason != CREATING);
         let expires = (sandbox.managed && locked.is_none())
@@ -138,7 +136,7 @@ impl<'a> Reporter<'a> {
             problem: unknown.problem.or_else(|| unread.map(|why| format!("cannot tell: {why}"))),
             locked,
             changes: status.map(changes),
-            operation: usable.then(|| sandbox.operation(git, self.reftable)).flatten(),
+            operation: usable.then(|| sandbox.operation(git, self.repo.is_reftable())).flatten(),
             upstream: status.and_then(|status| status.upstream.clone()),
             ahead: divergence.map(|(ahead, _)| ahead),
             behind: divergence.map(|(_, behind)| behind),

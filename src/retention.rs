@@ -48,6 +48,12 @@ impl Retention {
     }
 }
 
+/// How long the trash keeps what has nothing to lose: `sandbox.trashExpiryDays`, else 14 days.
+pub fn trash_period(config: &Config) -> Result<Option<TimeDelta>> {
+    let key = "sandbox.trashExpiryDays";
+    config.get(&key.to_lowercase()).map_or(Ok(Some(TimeDelta::days(14))), |value| days(key, value))
+}
+
 /// Whole days, or `never`.
 fn days(key: &str, value: &str) -> Result<Option<TimeDelta>> {
     if value == "never" {

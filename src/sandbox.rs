@@ -11,6 +11,7 @@ use chrono::DateTime;
 
 use crate::error::{Error, Result, shell_word};
 use crate::git::Git;
+use crate::journal::Pin;
 use crate::name::EXPLORATION;
 use crate::place::Place;
 use crate::porcelain::{self, Status};
@@ -109,7 +110,11 @@ impl Sandbox {
             entry: tree.entry.clone(),
             head: record.head.clone(),
             branch: record.branch.as_deref().map(short).or(held),
-            locked: record.locked.clone(),
+            // A removal that a crash stopped early has not happened.
+            locked: match record.locked.as_deref().and_then(Pin::parse) {
+                Some(pin) => pin.locked,
+                None => record.locked.clone(),
+            },
             managed: place.manages(&record.path),
             state: state(tree),
         }
@@ -216,7 +221,8 @@ impl Sandbox {
 
 /// Every sandbox of the repository.
 pub fn all(worktrees: &Worktrees, place: &Place) -> Vec<Sandbox> {
-    worktrees.linked.iter().map(|tree| Sandbox::of(tree, place)).collect()
+    let linked = worktrees.linked.iter().filter(|tree| !Pin::is_in_trash(&tree.record));
+    linked.map(|tree| Sandbox::of(tree, place)).collect()
 }
 
 /// The one that a word means: a folder's name, a branch, `refs/heads/...` or a path.

@@ -17,6 +17,8 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// A whole number above zero.
     Count,
+    /// Free text.
+    Text,
 }
 
 /// The value an option takes.
@@ -44,10 +46,10 @@ pub struct Opt {
 /// How often an operand may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
-    /// Once, and it must.
-    One,
     /// Once or not at all.
     Optional,
+    /// At least once.
+    Some,
     /// Any number of times.
     Many,
 }
@@ -143,6 +145,26 @@ pub static NUL: Opt =
 /// `--names`
 pub static NAMES: Opt = switch("names", "print names only");
 
+/// `--force`
+pub static FORCE: Opt = Opt {
+    long: "force",
+    short: Some('f'),
+    value: None,
+    help: "remove what has work in it; twice: also what is locked or in use",
+};
+/// `--dry-run`
+pub static DRY_RUN: Opt = Opt {
+    long: "dry-run",
+    short: Some('n'),
+    value: None,
+    help: "say what would be done and change nothing",
+};
+/// `--delete-branch`
+pub static DELETE_BRANCH: Opt =
+    switch("delete-branch", "also delete its branch, if its base or upstream has every commit");
+/// `--as`
+pub static AS: Opt = valued("as", "name", Kind::Text, "bring it back under another folder name");
+
 /// Options that every command takes.
 pub static COMMON: &[&Opt] = &[&COLOR, &SHORT_HELP, &HELP];
 
@@ -197,8 +219,34 @@ pub static PATH: Command = Command {
     options: &[],
 };
 
+/// `git sandbox rm`
+pub static RM: Command = Command {
+    name: "rm",
+    about: "move sandboxes to the trash, unless there is work in them",
+    details: "\
+Nothing is deleted: the folder is renamed into the trash, from where 'git sandbox
+restore' brings it back as it was. The branch stays. A sandbox with uncommitted
+changes, hidden edits, an operation in progress or unsaved work in a nested repository
+is refused without --force; one that is locked or in use without --force twice.",
+    operands: &[Operand { name: "name", times: Times::Some }],
+    after_dashes: AfterDashes::Operands,
+    options: &[&FORCE, &DRY_RUN, &DELETE_BRANCH, &ROOT, &JSON],
+};
+
+/// `git sandbox restore`
+pub static RESTORE: Command = Command {
+    name: "restore",
+    about: "bring a removed sandbox back as it was, or list those that can be",
+    details: "\
+<name> is the name, the branch or the id that the list shows; of several with one name
+it is the newest. Without it, what can be brought back is listed.",
+    operands: &[Operand { name: "name", times: Times::Optional }],
+    after_dashes: AfterDashes::Operands,
+    options: &[&AS, &ALL, &ROOT, &JSON],
+};
+
 /// Every command, in the order of the help.
-pub static COMMANDS: &[&Command] = &[&NEW, &LIST, &SHOW, &PATH];
+pub static COMMANDS: &[&Command] = &[&NEW, &LIST, &SHOW, &PATH, &RM, &RESTORE];
 
 impl Command {
     /// The command called `name`.
@@ -209,6 +257,13 @@ impl Command {
     /// Its own options and the common ones.
     pub fn all_options(&self) -> impl Iterator<Item = &'static Opt> {
         self.options.iter().chain(COMMON).copied()
+    }
+}
+
+impl Times {
+    /// Whether it may stand more than once.
+    pub fn repeats(self) -> bool {
+        matches!(self, Times::Some | Times::Many)
     }
 }
 
@@ -258,7 +313,7 @@ mod tests {
     fn only_the_last_operand_may_repeat() {
         for command in COMMANDS {
             let body = command.operands.split_last().map_or(&[][..], |(_, body)| body);
-            assert!(body.iter().all(|operand| operand.times != Times::Many), "{}", command.name);
+            assert!(body.iter().all(|operand| !operand.times.repeats()), "{}", command.name);
         }
     }
 }

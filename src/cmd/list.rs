@@ -11,9 +11,9 @@ use crate::args::Args;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::git::Git;
+use crate::journal::Pin;
 use crate::out::{self, Out, visible, visible_path};
 use crate::place::Root;
-use crate::porcelain::Record;
 use crate::repo::{self, Repo};
 use crate::report::Report;
 use crate::sandbox::Sandbox;
@@ -56,8 +56,8 @@ fn names(args: &Args, out: Out) -> Result<u8> {
         Err(error @ Error::Git { .. }) => return Err(Repo::discover().err().unwrap_or(error)),
         other => other?,
     };
-    for Record { path, .. } in records.iter().skip(1) {
-        print_plain(args, out, path)?;
+    for record in records.iter().skip(1).filter(|record| !Pin::is_in_trash(record)) {
+        print_plain(args, out, &record.path)?;
     }
     Ok(0)
 }

@@ -3,10 +3,13 @@
 mod list;
 mod new;
 mod path;
+mod restore;
+mod rm;
 mod show;
 
 use crate::args::Args;
 use crate::error::Result;
+use crate::lock::Lock;
 use crate::out::Out;
 use crate::place::{Place, Root};
 use crate::repo::{Repo, Worktrees};
@@ -14,6 +17,7 @@ use crate::report::Reporter;
 use crate::sandbox::{self, Sandbox};
 use crate::spec::{self, COLOR, ROOT};
 use crate::time::{self, Time};
+use crate::trash::Trash;
 
 /// Runs a command; the exit code. `out` learns the user's colours as soon as they are known.
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -22,6 +26,8 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         () if std::ptr::eq(command, &raw const spec::NEW) => new::run(args, out),
         () if std::ptr::eq(command, &raw const spec::SHOW) => show::run(args, out),
         () if std::ptr::eq(command, &raw const spec::PATH) => path::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::RM) => rm::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::RESTORE) => restore::run(args, out),
         () => list::run(args, out),
     }
 }
@@ -48,6 +54,22 @@ impl Here {
         let place = Place::of(&repo, root, &worktrees);
         let sandboxes = sandbox::all(&worktrees, &place);
         Ok(Here { repo, worktrees, place, sandboxes, now })
+    }
+
+    /// The same under the repository lock, with what a crash left mended.
+    fn locked(repo: Repo, args: &Args, out: &mut Out) -> Result<(Here, Lock)> {
+        *out = Out::new(args.word(&COLOR), &repo.config);
+        let lock = repo.lock(*out)?;
+        let mut here = Here::of(repo, args, out)?;
+        if here.trash(&lock).recover(&here.worktrees)? {
+            here = Here::of(here.repo, args, out)?;
+        }
+        Ok((here, lock))
+    }
+
+    fn trash(&self, lock: &Lock) -> Trash<'_> {
+        let git = self.repo.git.holding(lock.file());
+        Trash { repo: &self.repo, git, place: &self.place, now: self.now }
     }
 
     /// The sandbox that was named or, without a name, the one we are in.

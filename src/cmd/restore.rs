@@ -1,0 +1,201 @@
+//! `git sandbox restore`
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use chrono::TimeDelta;
+use owo_colors::Style;
+use serde::Serialize;
+
+use super::Here;
+use crate::args::Args;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::git::Git;
+use crate::journal::Journal;
+use crate::name;
+use crate::out::{self, Out, visible};
+use crate::place::Root;
+use crate::repo::Repo;
+use crate::retention;
+use crate::size;
+use crate::spec::{ALL, AS, JSON, ROOT};
+use crate::table::Table;
+use crate::time::{self, Time};
+use crate::trash::{self, Attached, Item};
+
+pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
+    if args.has(&AS) && args.operands.is_empty() {
+        return Err(args.wrong("option '--as' needs the <name> of a removed sandbox"));
+    }
+    let repositories = repositories(args)?;
+    let mut found = Vec::new();
+    for repo in repositories {
+        let here = Here::of(repo, args, out)?;
+        for item in trash::items(&here.worktrees) {
+            match item {
+                Ok(item) => found.push((item, retention::trash_period(&here.repo.config)?)),
+                Err(error) => out.warn(&error.to_string()),
+            }
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| other.journal.removed.cmp(&one.journal.removed));
+    match args.operands.first() {
+        None => list(args, &found, *out),
+        Some(word) => {
+            let items = found.iter().map(|(item, _)| item);
+            restore(args, out, chosen(items, &word.to_string_lossy())?)
+        }
+    }
+}
+
+/// This repository or, with `--all`, every one that has something in the trash of the root.
+fn repositories(args: &Args) -> Result<Vec<Repo>> {
+    let here = match Repo::discover() {
+        Err(Error::NotARepository) if args.has(&ALL) => None,
+        other => Some(other?),
+    };
+    if !args.has(&ALL) {
+        return Ok(here.into_iter().collect());
+    }
+    let git = Git::here()?;
+    let config = match &here {
+        Some(repo) => repo.config.clone(),
+        None => Config::parse(&git.call(["config", "--list", "-z"]).read("read the config")?),
+    };
+    let root = Root::wanted(args.value(&ROOT), &config, &git)?;
+    let mut commons: BTreeSet<PathBuf> = BTreeSet::new();
+    for folder in root.trash_folders() {
+        let journal = Journal::read(&folder).ok().flatten();
+        commons.extend(journal.map(|journal| journal.common));
+    }
+    commons.extend(here.map(|repo| repo.common));
+    Ok(commons.iter().filter_map(|common| Repo::at(common).ok()).collect())
+}
+
+/// The newest that goes by this name, branch or id.
+fn chosen<'a>(items: impl Iterator<Item = &'a Item> + Clone, word: &str) -> Result<&'a Item> {
+    let full = format!("refs/heads/{word}");
+    let means = |item: &&Item| {
+        let Journal { id, name, branch, .. } = &item.journal;
+        id == word
+            || name == word
+            || branch.as_deref().is_some_and(|branch| branch == full || branch == word)
+    };
+    let known = items.clone().flat_map(|item| [item.journal.name.clone(), item.journal.id.clone()]);
+    let nearest = crate::args::nearest(word, known);
+    let mut items = items;
+    items.find(means).ok_or_else(|| Error::UnknownTrash { name: word.to_owned(), nearest })
+}
+
+fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
+    let folder = args.word(&AS).map(|name| name::branch_folder(name.as_ref()));
+    let (here, lock) = Here::locked(Repo::at(&item.journal.common)?, args, out)?;
+    // Looked up again under the lock: somebody may have been faster.
+    let items: Vec<Item> = trash::items(&here.worktrees).into_iter().flatten().collect();
+    let item = chosen(items.iter(), &item.journal.id)?;
+    let (path, attached) = here.trash(&lock).restore(item, folder.as_deref(), &here.worktrees)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    out.note(&format!("restored '{name}'"));
+    let said = match &attached {
+        Attached::AsBefore => None,
+        Attached::Recreated(branch) => Some(format!("re-created branch '{branch}'")),
+        Attached::Moved(branch) => {
+            Some(format!("HEAD is detached: branch '{branch}' has moved since"))
+        }
+        Attached::Taken(branch, path) => Some(format!(
+            "HEAD is detached: branch '{branch}' is checked out in '{}'",
+            path.display()
+        )),
+    };
+    if let Some(said) = &said {
+        out.note(said);
+    }
+    if args.has(&JSON) {
+        let reason = said.unwrap_or_else(|| item.journal.reason.clone());
+        let path = path.to_string_lossy().into_owned();
+        out.answer_json(&[Restored { name, path, action: "restored", reason }])?;
+    } else {
+        out.answer_path(&path)?;
+    }
+    Ok(0)
+}
+
+#[derive(Serialize)]
+struct Restored {
+    name: String,
+    path: String,
+    action: &'static str,
+    reason: String,
+}
+
+/// What can be brought back.
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    name: String,
+    path: String,
+    branch: Option<String>,
+    base_repo: String,
+    removed: String,
+    reason: String,
+    holds: Vec<String>,
+    size: Option<u64>,
+    until: Option<String>,
+}
+
+fn list(args: &Args, found: &[(Item, Option<TimeDelta>)], out: Out) -> Result<u8> {
+    let now = time::now()?;
+    let rows: Vec<Row> = found.iter().map(|(item, period)| row(item, *period)).collect();
+    if args.has(&JSON) {
+        out.answer_json(&rows)?;
+        return Ok(0);
+    }
+    if rows.is_empty() {
+        out.note("nothing to bring back");
+        return Ok(0);
+    }
+    let mut table = Table::new(&["ID", "NAME", "REMOVED", "SIZE", "UNTIL", "HOLDS"]);
+    for row in &rows {
+        let moment = |text: &str| text.parse::<Time>().ok();
+        let removed = moment(&row.removed).map_or_else(|| "-".into(), |then| time::ago(then, now));
+        let until = row.until.as_deref().and_then(moment);
+        let until = until.map_or_else(|| "for good".into(), |then| time::ahead(then, now));
+        let size = row.size.map_or_else(|| "?".into(), size::in_words);
+        let dim = Style::new().dimmed();
+        table.row(vec![
+            (visible(&row.id), Style::new().bold()),
+            (visible(&row.name), Style::new()),
+            (removed, dim),
+            (size, dim),
+            (until, dim),
+            (visible(&row.holds.join(", ")), Style::new().yellow()),
+        ]);
+    }
+    for line in table.lines(out::width(), out) {
+        out.answer(&line)?;
+    }
+    Ok(0)
+}
+
+/// What holds something stays for good; the rest until its period is over.
+fn row(item: &Item, period: Option<TimeDelta>) -> Row {
+    let journal = &item.journal;
+    let removed = journal.removed.parse::<Time>().ok();
+    let until =
+        removed.zip(period).and_then(|(removed, period)| removed.checked_add_signed(period));
+    let until = until.filter(|_| !journal.holds.iter().any(|held| !held.ends_with("only here")));
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    Row {
+        id: journal.id.clone(),
+        name: journal.name.clone(),
+        path: text(&journal.from),
+        branch: journal.branch.clone(),
+        base_repo: text(&journal.common),
+        removed: journal.removed.clone(),
+        reason: journal.reason.clone(),
+        holds: journal.holds.clone(),
+        size: size::of(&item.tree()).ok(),
+        until: until.map(time::rfc3339),
+    }
+}

@@ -1,0 +1,229 @@
+//! The facts that the verdict needs, read live: git status and flags beside a walk of the folder.
+//!
+//! Nothing of the checkout is run: no hooks, no fsmonitor, and inside nested repositories no
+//! filters either. What cannot be read is an error in its fact, and so counts as work.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::Result;
+use crate::git::Git;
+use crate::live::Processes;
+use crate::porcelain;
+use crate::repo::{Repo, Worktrees};
+use crate::sandbox::{CREATING, Sandbox, State};
+use crate::verdict::{Facts, Known};
+
+/// What there is inside a folder that git may not see.
+#[derive(Debug, Default)]
+pub struct Inside {
+    /// Folders, relative to the top, that are repositories of their own.
+    pub repositories: Vec<PathBuf>,
+}
+
+/// Gathers the facts about one sandbox.
+pub fn facts(
+    repo: &Repo,
+    worktrees: &Worktrees,
+    sandbox: &Sandbox,
+    processes: &Processes,
+) -> Facts {
+    let here = std::env::current_dir();
+    let mut facts = Facts {
+        not_ours: broken(sandbox),
+        is_where_we_are: here.map_or(true, |here| here.starts_with(&sandbox.path)),
+        contains: contained(repo, worktrees, &sandbox.path),
+        mount: mounts().into_iter().find(|mount| mount.starts_with(&sandbox.path)),
+        locked: sandbox.locked.clone().filter(|reason| reason != CREATING),
+        users: processes.users_of(sandbox).map_err(|error| error.to_string()),
+        ..Facts::nothing()
+    };
+    if facts.not_ours.is_some() {
+        return facts;
+    }
+    if sandbox.state == State::Creating {
+        facts.changes = Err("its creation was interrupted".into());
+        return facts;
+    }
+    let git = repo.git.at(&sandbox.path);
+    let operation = sandbox.operation(&repo.git, repo.is_reftable());
+    let (changes, hidden, nested) = std::thread::scope(|scope| {
+        let changes = scope.spawn(|| changes(&git));
+        let hidden = scope.spawn(|| hidden(&git, sandbox));
+        let nested = nested(&repo.git, &sandbox.path);
+        (joined(changes.join()), joined(hidden.join()), nested)
+    });
+    Facts { changes, hidden, nested, operation, ..facts }
+}
+
+fn joined<T>(result: std::thread::Result<Known<T>>) -> Known<T> {
+    result.unwrap_or_else(|_| Err("reading it failed".into()))
+}
+
+/// Why folder and entry cannot be shown to belong together, if so.
+fn broken(sandbox: &Sandbox) -> Option<String> {
+    match &sandbox.state {
+        State::Damaged(why) => Some((*why).to_owned()),
+        State::Orphan => Some("its repository cannot be reached".into()),
+        _ if sandbox.entry.as_os_str().is_empty() => {
+            Some("git's entry for it was not found".into())
+        }
+        State::Ready | State::Creating | State::Missing => None,
+    }
+}
+
+/// Another worktree, or the repository itself, inside this folder.
+fn contained(repo: &Repo, worktrees: &Worktrees, folder: &Path) -> Option<PathBuf> {
+    let linked = worktrees.linked.iter().map(|tree| &tree.record.path);
+    let mut others = linked.chain([&worktrees.main.path, &repo.common]);
+    others.find(|path| path.starts_with(folder) && *path != folder).cloned()
+}
+
+/// Where file systems are mounted, as far as the system tells.
+fn mounts() -> Vec<PathBuf> {
+    let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let points = text.split(|byte| *byte == b'\n').filter_map(|line| {
+        let point = line.split(|byte| *byte == b' ').nth(4)?;
+        Some(PathBuf::from(std::ffi::OsStr::from_bytes(&unescaped(point))))
+    });
+    points.collect()
+}
+
+/// The kernel writes spaces and the like as `\040`.
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text;
+    while let Some((first, tail)) = rest.split_first() {
+        let octal = tail.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match (first, code) {
+            (b'\\', Some(code)) => {
+                bytes.push(code);
+                rest = &tail[3..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    bytes
+}
+
+fn changes(git: &Git) -> Known<u64> {
+    // The setting reaches into submodules, the option does not.
+    let words = ["-c", "status.showUntrackedFiles=all", "status", "--porcelain=v2", "-z"];
+    let words = words.iter().chain(&["--untracked-files=all", "--ignore-submodules=none"]);
+    let answer = git.look(words).ask().map_err(|error| error.to_string())?;
+    match porcelain::status(&answer.stdout) {
+        Some(status) if answer.ok() => Ok(status.changes()),
+        Some(_) => Err(answer.why()),
+        None => Err("git status cannot be understood".into()),
+    }
+}
+
+/// Edits of files that git was told not to look at. They show in a small index of just those files,
+/// made without the flags; the real one is only read.
+fn hidden(git: &Git, sandbox: &Sandbox) -> Known<u64> {
+    let fail = |error: crate::error::Error| error.to_string();
+    let listed = git.look(["ls-files", "-v", "-s", "-z"]).read("list its files").map_err(fail)?;
+    let flagged = porcelain::flagged(&listed);
+    let there = |path: &PathBuf| fs::symlink_metadata(sandbox.path.join(path)).is_ok();
+    if !flagged.paths.iter().any(there) {
+        return Ok(0);
+    }
+    let index = sandbox.entry.join("sandbox.index");
+    let found = found_hidden(git, &index, &flagged.records).map_err(fail);
+    let _ = fs::remove_file(&index);
+    let edited = |path: &&PathBuf| there(path) && flagged.paths.contains(path);
+    Ok(found?.iter().filter(edited).count() as u64)
+}
+
+fn found_hidden(git: &Git, index: &Path, records: &[u8]) -> Result<Vec<PathBuf>> {
+    let doing = "read its hidden files";
+    let settings = [
+        "-c",
+        "core.splitIndex=false",
+        "-c",
+        "index.sparse=false",
+        "-c",
+        "core.untrackedCache=false",
+    ];
+    let call = |words: &[&str]| git.look(settings).args(words).env("GIT_INDEX_FILE", index);
+    let made = call(&["update-index", "-z", "--index-info"]).ask_with(records.to_vec())?;
+    if !made.ok() {
+        return Err(crate::error::Error::Git { doing: doing.into(), why: made.why() });
+    }
+    // Its exit code only says that something differs.
+    call(&["update-index", "-q", "--refresh"]).ask()?;
+    let words = ["diff-files", "--name-only", "-z", "--ignore-submodules=none"];
+    Ok(porcelain::paths(&call(&words).read(doing)?))
+}
+
+/// Repositories inside the folder, submodules included, that hold work of their own.
+fn nested(git: &Git, folder: &Path) -> Known<Vec<PathBuf>> {
+    let inside = look_inside(folder).map_err(|error| error.to_string())?;
+    let works = |path: &PathBuf| has_work(git, &folder.join(path)).unwrap_or(true);
+    Ok(inside.repositories.into_iter().filter(works).collect())
+}
+
+/// Walks the folder, ignored folders too, without following symlinks.
+pub fn look_inside(folder: &Path) -> std::io::Result<Inside> {
+    let mut inside = Inside::default();
+    let mut todo = vec![PathBuf::new()];
+    while let Some(relative) = todo.pop() {
+        let (mut git_parts, mut folders) = (0, Vec::new());
+        for entry in fs::read_dir(folder.join(&relative))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == ".git" {
+                if !relative.as_os_str().is_empty() {
+                    inside.repositories.push(relative.clone());
+                }
+            } else if entry.file_type()?.is_dir() {
+                git_parts += u32::from(name == "objects" || name == "refs");
+                folders.push(relative.join(name));
+            } else {
+                git_parts += u32::from(name == "HEAD");
+            }
+        }
+        if git_parts == 3 && !relative.as_os_str().is_empty() {
+            inside.repositories.push(relative);
+        } else {
+            todo.append(&mut folders);
+        }
+    }
+    inside.repositories.sort();
+    Ok(inside)
+}
+
+/// Whether a nested repository has changes, or commits (of any ref, stash, HEAD or reflog) that no
+/// remote of it has.
+fn has_work(git: &Git, folder: &Path) -> Result<bool> {
+    let git = git.at(folder);
+    let config = git.call(["config", "--list", "-z"]).read("read its config")?;
+    let config = crate::config::Config::parse(&config);
+    let muted: Vec<String> =
+        config.filters().flat_map(|key| ["-c".into(), format!("{key}=")]).collect();
+    let commits = ["rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
+    if !git.look(&muted).args(commits).read("read its commits")?.is_empty() {
+        return Ok(true);
+    }
+    if config.get("core.bare") == Some("true") {
+        return Ok(false);
+    }
+    let words =
+        ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=none"];
+    Ok(!git.look(&muted).args(words).read("read its changes")?.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_are_unescaped() {
+        assert_eq!(unescaped(br"/a\040b\134c\04"), br"/a b\c\04");
+    }
+}

@@ -1,0 +1,172 @@
+//! What is written down about a removed sandbox: a pin at git's entry, a journal in the trash.
+//!
+//! The pin is git's own worktree lock with a reason of ours: no prune or gc of anybody's drops the
+//! entry. It also carries the user's own lock, and where the journal is.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Doing, Error, Result};
+use crate::porcelain::Record;
+
+const PINNED: &str = "git-sandbox: trashed ";
+const FILE: &str = "journal.json";
+/// The sandbox's folder inside its folder of the trash.
+pub const TREE: &str = "tree";
+
+/// The lock reason of a removed sandbox's entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// Its name in the trash.
+    pub id: String,
+    /// Its folder in the trash.
+    pub at: PathBuf,
+    /// The user's own lock reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locked: Option<String>,
+}
+
+impl Pin {
+    /// From a lock reason, if it is one of ours.
+    pub fn parse(reason: &str) -> Option<Pin> {
+        serde_json::from_str(reason.strip_prefix(PINNED)?).ok()
+    }
+
+    /// Whether git lists this worktree inside the trash.
+    pub fn is_in_trash(record: &Record) -> bool {
+        let pin = record.locked.as_deref().and_then(Pin::parse);
+        pin.is_some_and(|pin| record.path == pin.at.join(TREE))
+    }
+
+    /// Locks the entry.
+    pub fn set(&self, entry: &Path) -> Result<()> {
+        let json = serde_json::to_string(self).map_err(std::io::Error::from);
+        let json = json.at("pin", entry)?;
+        replace(&entry.join("locked"), format!("{PINNED}{json}\n").as_bytes())
+    }
+
+    /// Gives the entry back the lock it had, or none.
+    pub fn release(&self, entry: &Path) -> Result<()> {
+        let path = entry.join("locked");
+        match &self.locked {
+            Some(reason) if reason.is_empty() => replace(&path, b""),
+            Some(reason) => replace(&path, format!("{reason}\n").as_bytes()),
+            None => fs::remove_file(&path).at("unlock", &path),
+        }
+    }
+}
+
+/// How far a removal or a restore has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// On its way into the trash.
+    Removing,
+    /// In the trash.
+    Trashed,
+    /// On its way back to this folder.
+    Restoring(PathBuf),
+}
+
+/// The journal of one removed sandbox.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Journal {
+    /// How far it has come.
+    pub stage: Stage,
+    /// Its name in the trash.
+    pub id: String,
+    /// The sandbox's name.
+    pub name: String,
+    /// Where it was.
+    pub from: PathBuf,
+    /// Its private git dir.
+    pub entry: PathBuf,
+    /// Its repository's common dir.
+    pub common: PathBuf,
+    /// Its branch, in full, if HEAD was on one.
+    pub branch: Option<String>,
+    /// Its commit, if it had one.
+    pub head: Option<String>,
+    /// When it was removed, in RFC 3339.
+    pub removed: String,
+    /// Why.
+    pub reason: String,
+    /// What it holds that is nowhere else, in words.
+    pub holds: Vec<String>,
+    /// Submodules and nested repositories with work of their own, when it was removed.
+    pub nested: Vec<PathBuf>,
+}
+
+impl Journal {
+    /// Reads the journal in a folder of the trash; `None` where there is none.
+    pub fn read(folder: &Path) -> Result<Option<Journal>> {
+        let path = folder.join(FILE);
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            other => other.at("read", &path)?,
+        };
+        serde_json::from_slice(&bytes).map(Some).map_err(std::io::Error::from).at("read", &path)
+    }
+
+    /// Writes it, synced, whole or not at all.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let path = folder.join(FILE);
+        let json = serde_json::to_vec_pretty(self).map_err(|_| Error::NotText { what: "path" })?;
+        replace(&path, &json)?;
+        File::open(folder).and_then(|folder| folder.sync_all()).at("sync", folder)
+    }
+
+    /// Removes journal and folder; the tree must be gone.
+    pub fn remove(folder: &Path) -> Result<()> {
+        for name in [FILE, &new_name(FILE)] {
+            let path = folder.join(name);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error).at("remove", &path);
+                }
+                _ => {}
+            }
+        }
+        match fs::remove_dir(folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).at("remove", folder)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn new_name(name: &str) -> String {
+    format!("{name}.new")
+}
+
+/// Replaces a small file, synced, by rename.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let next = path.with_file_name(new_name(&name));
+    let written = || {
+        let mut file = File::create(&next)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        fs::rename(&next, path)
+    };
+    written().at("write", path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pin_survives_git() {
+        let pin = Pin { id: "x-1".into(), at: "/t/x-1".into(), locked: Some("a\nb".into()) };
+        let reason = format!("{PINNED}{}", serde_json::to_string(&pin).unwrap());
+        assert!(!reason.contains('\n'));
+        assert_eq!(Pin::parse(&reason), Some(pin));
+        assert_eq!(Pin::parse("git-sandbox: creating"), None);
+        assert_eq!(Pin::parse("git-sandbox: trashed {"), None);
+    }
+}

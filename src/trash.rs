@@ -1,0 +1,365 @@
+//! Removal is a rename into the trash, and restore its inverse. Nothing here deletes.
+//!
+//! Removing, under the repository lock and the sandbox's own:
+//!   pin (git's entry is locked with our reason, so that no prune or gc drops it), keep (commits
+//!   that only it holds get a ref), journal (synced), rename, re-point (entry and folder name each
+//!   other again), detach HEAD (the branch is free), journal `trashed`.
+//! Restoring: journal `restoring`, rename, re-point, attach HEAD, drop the kept ref, remove the
+//!   journal, unpin.
+//! A crash before the rename is undone, after it completed, by whichever command next takes the
+//! repository lock. A pin without a journal is the first or the last moment of either: released.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::create::random_hex;
+use crate::error::{Doing, Error, Result};
+use crate::git::Git;
+use crate::journal::{Journal, Pin, Stage, TREE};
+use crate::keep;
+use crate::name;
+use crate::place::{self, Place};
+use crate::pointer;
+use crate::repo::{Repo, Worktree, Worktrees};
+use crate::sandbox::{self, Sandbox};
+use crate::step;
+use crate::time::{self, Time};
+use crate::verdict::Facts;
+
+/// The trash of one repository, whose lock must be held.
+#[derive(Debug)]
+pub struct Trash<'a> {
+    /// The repository.
+    pub repo: &'a Repo,
+    /// Its git, whose processes hold the repository lock.
+    pub git: Git,
+    /// Its places.
+    pub place: &'a Place,
+    /// The time.
+    pub now: Time,
+}
+
+/// A removed sandbox.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The lock of its entry.
+    pub pin: Pin,
+    /// What was written down.
+    pub journal: Journal,
+}
+
+/// What a removal did.
+#[derive(Debug)]
+pub struct Removed {
+    /// Its name in the trash.
+    pub id: String,
+    /// How many commits only it held.
+    pub only_here: u64,
+    /// The branch that stays reserved until it is restored.
+    pub reserved: Option<String>,
+}
+
+/// What a restored sandbox has checked out.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Attached {
+    /// What it had.
+    AsBefore,
+    /// Its branch, which had vanished.
+    Recreated(String),
+    /// Its commit, detached: the branch has moved on.
+    Moved(String),
+    /// Its commit, detached: the branch is checked out elsewhere.
+    Taken(String, PathBuf),
+}
+
+impl Item {
+    /// The item of a pinned entry, once its removal is complete.
+    pub fn of(tree: &Worktree) -> Result<Option<Item>> {
+        let Some(pin) = pin_of(tree) else { return Ok(None) };
+        let journal = Journal::read(&pin.at)?;
+        let journal = journal.filter(|journal| journal.stage == Stage::Trashed);
+        Ok(journal.map(|journal| Item { pin, journal }))
+    }
+
+    /// Its files.
+    pub fn tree(&self) -> PathBuf {
+        self.pin.at.join(TREE)
+    }
+}
+
+/// The pin of an entry in the trash, or on its way there or back.
+pub fn pin_of(tree: &Worktree) -> Option<Pin> {
+    tree.record.locked.as_deref().and_then(Pin::parse)
+}
+
+/// What can be brought back, newest first. An item that cannot be read is an error of its own.
+pub fn items(worktrees: &Worktrees) -> Vec<Result<Item>> {
+    let mut items: Vec<Result<Item>> =
+        worktrees.linked.iter().filter_map(|tree| Item::of(tree).transpose()).collect();
+    let removed = |item: &Result<Item>| item.as_ref().ok().map(|item| item.journal.removed.clone());
+    items.sort_by_key(|item| std::cmp::Reverse(removed(item)));
+    items
+}
+
+impl Trash<'_> {
+    /// Finishes or undoes what a crash left. Whether there was anything.
+    pub fn recover(&self, worktrees: &Worktrees) -> Result<bool> {
+        let mut changed = false;
+        for tree in &worktrees.linked {
+            let Some(pin) = pin_of(tree) else { continue };
+            let entry = &tree.entry;
+            let there = pin.at.join(TREE).symlink_metadata().is_ok();
+            match Journal::read(&pin.at)? {
+                Some(journal) if journal.stage == Stage::Trashed => continue,
+                Some(journal) if journal.entry != *entry => continue,
+                Some(journal) => match &journal.stage {
+                    Stage::Restoring(_) if there => {
+                        Journal { stage: Stage::Trashed, ..journal.clone() }.write(&pin.at)?;
+                    }
+                    Stage::Restoring(target) => {
+                        self.complete_restore(&pin, &journal, target, worktrees)?;
+                    }
+                    _ if there => self.complete_removal(&pin, &journal)?,
+                    _ => self.undo(&pin, entry)?,
+                },
+                None => self.undo(&pin, entry)?,
+            }
+            changed = true;
+        }
+        Ok(changed)
+    }
+
+    /// Moves a sandbox into the trash. The caller has the verdict and both locks.
+    pub fn remove(&self, sandbox: &Sandbox, facts: &Facts, reason: &str) -> Result<Removed> {
+        let id = format!("{}-{}", name::slug(&sandbox.name()), random_hex()?);
+        let at = self.folder_for(&sandbox.path)?.join(&id);
+        let pin = Pin { id: id.clone(), at, locked: sandbox.locked.clone() };
+        let mut holds: Vec<String> = crate::verdict::work(facts);
+        let entry = &sandbox.entry;
+        step::reached();
+        pin.set(entry)?;
+        step::reached();
+        let moved = keep::keep(&self.git, &self.repo.common, entry, &id).and_then(|only_here| {
+            step::reached();
+            if only_here > 0 {
+                holds.push(format!("{} only here", time::counted(only_here, "commit")));
+            }
+            let journal = self.journal(sandbox, facts, reason, &id, holds)?;
+            place::make_folder(&pin.at)?;
+            step::reached();
+            journal.write(&pin.at)?;
+            step::reached();
+            rename(&sandbox.path, &pin.at.join(TREE))?;
+            step::reached();
+            Ok((journal, only_here))
+        });
+        let (journal, only_here) = match moved {
+            Ok(moved) => moved,
+            Err(error) => {
+                self.undo(&pin, entry)?;
+                return Err(error);
+            }
+        };
+        if let Err(error) = self.complete_removal(&pin, &journal) {
+            // Back where it was: a removal is whole or none.
+            rename(&pin.at.join(TREE), &sandbox.path)?;
+            pointer::connect(entry, &sandbox.path)?;
+            self.undo(&pin, entry)?;
+            return Err(error);
+        }
+        let reserved = journal.branch.is_none().then(|| sandbox.branch_text()).flatten();
+        Ok(Removed { id, only_here, reserved })
+    }
+
+    fn journal(
+        &self,
+        sandbox: &Sandbox,
+        facts: &Facts,
+        reason: &str,
+        id: &str,
+        holds: Vec<String>,
+    ) -> Result<Journal> {
+        let head = keep::within(&self.git, &sandbox.entry, ["symbolic-ref", "--quiet", "HEAD"]);
+        let head = head.ask()?;
+        let branch = head.ok().then(|| String::from_utf8(head.stdout.trim_ascii_end().to_vec()));
+        Ok(Journal {
+            stage: Stage::Removing,
+            id: id.to_owned(),
+            name: sandbox.name(),
+            from: sandbox.path.clone(),
+            entry: sandbox.entry.clone(),
+            common: self.repo.common.clone(),
+            branch: branch.transpose().map_err(|_| Error::NotText { what: "branch" })?,
+            head: sandbox.head.clone(),
+            removed: time::rfc3339(self.now),
+            reason: reason.to_owned(),
+            holds,
+            nested: facts.nested.clone().unwrap_or_default(),
+        })
+    }
+
+    /// Where removed sandboxes of this file system go.
+    fn folder_for(&self, path: &Path) -> Result<PathBuf> {
+        let device = |path: &Path| fs::symlink_metadata(path).map(|meta| meta.dev()).ok();
+        let beside = path.parent().unwrap_or(path);
+        let root = self.place.safe_root()?;
+        let trash = match device(&root) == device(path) {
+            true => root.join(".trash"),
+            false => beside.join(".git-sandbox-trash"),
+        };
+        place::make_folder(&trash)?;
+        match fs::symlink_metadata(&trash) {
+            Ok(meta) if meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() => {
+                Ok(trash)
+            }
+            _ => Err(Error::Root {
+                root: trash,
+                why: "it is not a folder of yours".into(),
+                hint: None,
+            }),
+        }
+    }
+
+    /// After the rename.
+    fn complete_removal(&self, pin: &Pin, journal: &Journal) -> Result<()> {
+        pointer::connect(&journal.entry, &pin.at.join(TREE))?;
+        step::reached();
+        if let (Some(_), Some(head)) = (&journal.branch, &journal.head) {
+            let words =
+                ["update-ref", "--no-deref", "-m", "git sandbox: removed", "HEAD", head, head];
+            keep::within(&self.git, &journal.entry, words).done("detach HEAD")?;
+        }
+        step::reached();
+        Journal { stage: Stage::Trashed, ..journal.clone() }.write(&pin.at)?;
+        step::reached();
+        Ok(())
+    }
+
+    /// Before the rename.
+    fn undo(&self, pin: &Pin, entry: &Path) -> Result<()> {
+        keep::let_go(&self.git, &self.repo.common, &pin.id)?;
+        step::reached();
+        Journal::remove(&pin.at)?;
+        step::reached();
+        pin.release(entry)
+    }
+
+    /// Brings a removed sandbox back, to where it was or under another name beside that.
+    pub fn restore(
+        &self,
+        item: &Item,
+        name: Option<&str>,
+        worktrees: &Worktrees,
+    ) -> Result<(PathBuf, Attached)> {
+        let from = &item.journal.from;
+        let target = name.map_or_else(|| from.clone(), |name| from.with_file_name(name));
+        if target.symlink_metadata().is_ok() {
+            return Err(Error::RestoreTaken { path: target, name: item.journal.name.clone() });
+        }
+        if let Some(parent) = target.parent() {
+            place::make_folder(parent)?;
+        }
+        let tree = item.tree();
+        if !tree.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+            let why = "its files are not in the trash any more".to_owned();
+            return Err(Error::Damaged { name: item.journal.name.clone(), why });
+        }
+        step::reached();
+        let journal = Journal { stage: Stage::Restoring(target.clone()), ..item.journal.clone() };
+        journal.write(&item.pin.at)?;
+        step::reached();
+        if let Err(error) = rename(&tree, &target) {
+            item.journal.write(&item.pin.at)?;
+            return Err(error);
+        }
+        step::reached();
+        let attached = self.complete_restore(&item.pin, &journal, &target, worktrees)?;
+        Ok((target, attached))
+    }
+
+    /// After the rename back.
+    fn complete_restore(
+        &self,
+        pin: &Pin,
+        journal: &Journal,
+        target: &Path,
+        worktrees: &Worktrees,
+    ) -> Result<Attached> {
+        pointer::connect(&journal.entry, target)?;
+        if *target != journal.from {
+            pointer::connect_submodules(&self.git, &journal.entry, target)?;
+        }
+        step::reached();
+        let attached = self.attach(journal, worktrees)?;
+        step::reached();
+        keep::let_go(&self.git, &self.repo.common, &pin.id)?;
+        step::reached();
+        Journal::remove(&pin.at)?;
+        step::reached();
+        pin.release(&journal.entry)?;
+        File::open(target)
+            .and_then(|folder| folder.set_modified(self.now.into()))
+            .at("mark", target)?;
+        Ok(attached)
+    }
+
+    /// Puts HEAD back on its branch, where that is still the same and free.
+    fn attach(&self, journal: &Journal, worktrees: &Worktrees) -> Result<Attached> {
+        let (Some(branch), Some(head)) = (&journal.branch, &journal.head) else {
+            return Ok(Attached::AsBefore);
+        };
+        let name = branch.strip_prefix("refs/heads/").unwrap_or(branch).to_owned();
+        let on_it = |tree: &&Worktree| {
+            let same = tree.record.branch.as_deref() == Some(branch.as_ref());
+            let held = || sandbox::branch_held_by(&tree.entry).as_deref() == Some(name.as_ref());
+            tree.entry != journal.entry && (same || held())
+        };
+        let elsewhere = worktrees.linked.iter().find(on_it).map(|tree| &tree.record);
+        let main = &worktrees.main;
+        let main = (main.branch.as_deref() == Some(branch.as_ref())).then_some(main);
+        if let Some(record) = elsewhere.or(main) {
+            return Ok(Attached::Taken(name, record.path.clone()));
+        }
+        let verify = ["rev-parse", "--verify", "--quiet", branch];
+        let tip = self.git.at(&self.repo.common).look(verify).ask()?;
+        let tip =
+            tip.ok().then(|| String::from_utf8_lossy(tip.stdout.trim_ascii_end()).into_owned());
+        let attached = match tip {
+            Some(tip) if tip == *head => Attached::AsBefore,
+            Some(_) => return Ok(Attached::Moved(name)),
+            None => {
+                let words = ["update-ref", "-m", "git sandbox: restored", branch, head, ""];
+                self.git.at(&self.repo.common).look(words).done("re-create the branch")?;
+                Attached::Recreated(name)
+            }
+        };
+        let words = ["symbolic-ref", "-m", "git sandbox: restored", "HEAD", branch];
+        keep::within(&self.git, &journal.entry, words).done("put HEAD back on its branch")?;
+        Ok(attached)
+    }
+
+    /// Forgets a sandbox whose folder is gone; commits that only it held are kept. How many, and
+    /// under which id.
+    pub fn forget(&self, sandbox: &Sandbox) -> Result<(u64, String)> {
+        let id = format!("{}-{}", name::slug(&sandbox.name()), random_hex()?);
+        let kept = keep::keep(&self.git, &self.repo.common, &sandbox.entry, &id)?;
+        let remove = self.git.call(["worktree", "remove", "--force", "--force", "--"]);
+        remove.arg(&sandbox.path).done("forget it")?;
+        Ok((kept, id))
+    }
+}
+
+/// Renames without ever replacing anything.
+fn rename(from: &Path, to: &Path) -> Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems cannot promise that.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if to.symlink_metadata().is_err() => {
+            fs::rename(from, to)
+        }
+        other => other.map_err(Into::into),
+    };
+    renamed.doing(|| format!("move '{}' to '{}'", from.display(), to.display()))
+}
