@@ -97,9 +97,6 @@ impl Error {
             Error::HeldInTrash { id, .. } => {
                 vec![format!("git sandbox restore {}", shell_word(id))]
             }
-            Error::UnknownTrash { nearest: Some(name), .. } => {
-                vec![format!("did you mean '{name}'?")]
-            }
             Error::UnknownTrash { .. } => {
                 vec!["'git sandbox restore' lists what can be brought back".into()]
             }

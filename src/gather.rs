@@ -54,7 +54,7 @@ pub fn facts(
         let nested = nested(&repo.git, &sandbox.path);
         (joined(changes.join()), joined(hidden.join()), nested)
     });
-    Facts { changes, hidden, nested, operation, ..facts }
+    Facts { changes, hidden, operation, nested, ..facts }
 }
 
 fn joined<T>(result: std::thread::Result<Known<T>>) -> Known<T> {
@@ -97,16 +97,9 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     while let Some((first, tail)) = rest.split_first() {
         let octal = tail.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
         let code = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match (first, code) {
-            (b'\\', Some(code)) => {
-                bytes.push(code);
-                rest = &tail[3..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
+        let code = code.filter(|_| *first == b'\\');
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &tail[3..] } else { tail };
     }
     bytes
 }

@@ -21,6 +21,9 @@ const LOCAL: [&str; 3] = ["GIT_AUTHOR_DATE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_C
 /// Among those, what carries the user's `git -c`.
 const KEPT: [&str; 2] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
 
+/// Nothing that a checkout brings along is run.
+const UNHOOKED: [&str; 4] = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+
 /// How git is started.
 #[derive(Clone, Debug)]
 pub struct Git {
@@ -101,11 +104,12 @@ impl Git {
 
     /// A call that only looks: no hooks, no fsmonitor, no lock taken for a refresh.
     pub fn look<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Call<'_> {
-        let quiet =
-            ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
-        let mut call = self.call(quiet);
-        call.words.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
-        call
+        self.call(["--no-optional-locks"]).args(UNHOOKED).args(words)
+    }
+
+    /// A call that only looks, and may leave the index refreshed as any `git status` does.
+    pub fn refresh<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Call<'_> {
+        self.call(UNHOOKED).args(words)
     }
 
     /// Every worktree, the main one first.

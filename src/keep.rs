@@ -28,21 +28,29 @@ pub struct Held {
 pub struct Unreached(HashMap<String, Vec<String>>);
 
 impl Unreached {
-    /// Asks git, once for any number of worktrees, which commits among `ids` and behind them no
-    /// shared ref reaches. Ids of nothing are passed over.
+    /// Which commits among `ids` and behind them no shared ref reaches, for any number of
+    /// worktrees in one go. Ids of nothing are passed over.
     pub fn among(git: &Git, common: &Path, ids: &BTreeSet<String>) -> Result<Unreached> {
+        // Of the main worktree's own refs none counts: they come and go with its operations.
+        let shared = ["--exclude=refs/bisect/*", "--exclude=refs/worktree/*", "--glob=refs/*"];
+        Unreached::ask(git, common, ids, &shared)
+    }
+
+    /// Which of them no remote has.
+    pub fn unpushed(git: &Git, common: &Path, ids: &BTreeSet<String>) -> Result<Unreached> {
+        Unreached::ask(git, common, ids, &["--remotes"])
+    }
+
+    fn ask(git: &Git, common: &Path, ids: &BTreeSet<String>, by: &[&str]) -> Result<Unreached> {
         if ids.is_empty() {
             return Ok(Unreached::default());
         }
         let input = ids.iter().fold(String::new(), |text, id| text + id + "\n");
         let git = git.at(common);
         let words = ["rev-list", "--parents", "--single-worktree", "--ignore-missing", "--stdin"];
-        // Of the main worktree's own refs none counts: they come and go with its operations.
-        let shared =
-            ["--not", "--exclude=refs/bisect/*", "--exclude=refs/worktree/*", "--glob=refs/*"];
-        let answer = git.look(words).args(shared).ask_with(input.into_bytes())?;
+        let answer = git.look(words).arg("--not").args(by).ask_with(input.into_bytes())?;
         if !answer.ok() {
-            let doing = "find commits that only it holds".to_owned();
+            let doing = "compare its commits".to_owned();
             return Err(Error::Git { doing, why: answer.why() });
         }
         let text = String::from_utf8_lossy(&answer.stdout);
@@ -84,9 +92,10 @@ pub fn keep(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<u64> {
     }
     let doing = "keep commits that only it holds";
     let git = git.at(common);
-    let entries = held.trees.iter().enumerate();
-    let entries =
-        entries.map(|(number, id)| format!("040000 tree {id}\t{number}\n")).collect::<String>();
+    let entries = held
+        .trees
+        .iter()
+        .fold(String::new(), |text, id| text + "040000 tree " + id + "\t" + id + "\n");
     let tree = git.look(["mktree"]).ask_with(entries.into_bytes())?;
     let tree = String::from_utf8_lossy(&tree.stdout).trim().to_owned();
     let identity = ["-c", "user.name=git-sandbox", "-c", "user.email=git-sandbox@localhost"];

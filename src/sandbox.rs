@@ -178,10 +178,15 @@ impl Sandbox {
     }
 
     /// git's account of the files; an error is the reason there is none.
-    pub fn status(&self, git: &Git) -> Result<Status, String> {
+    ///
+    /// Of an idle one the index is refreshed: right after a checkout git would otherwise read every
+    /// file again each time.
+    pub fn status(&self, git: &Git, idle: bool) -> Result<Status, String> {
         const WORDS: [&str; 5] =
             ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
-        let answer = git.at(&self.path).look(WORDS).ask().map_err(|error| error.to_string())?;
+        let git = git.at(&self.path);
+        let call = if idle { git.refresh(WORDS) } else { git.look(WORDS) };
+        let answer = call.ask().map_err(|error| error.to_string())?;
         if !answer.ok() {
             return Err(answer.why());
         }
