@@ -57,6 +57,8 @@ pub struct Outcome {
     pub action: Action,
     /// What went wrong after the checkout; the sandbox is there all the same.
     pub trouble: Option<String>,
+    /// The root in force.
+    pub root: PathBuf,
 }
 
 /// What was done.
@@ -124,19 +126,22 @@ impl Maker<'_> {
                     let own = Lock::if_free(&path)?;
                     drop((trash, git, lock));
                     match own {
-                        Some(own) => return self.finish(wish, &there, &own),
+                        Some(own) => {
+                            return self.finish(wish, &there, &own).map(|it| rooted(it, &place));
+                        }
                         None => Lock::wait(&path, self.out)?,
                     }
                 }
                 Some(there) if there.state == State::Missing => {
                     self.drop_missing(&trash, &there)?;
                 }
-                Some(there) => return self.resume(wish, &there),
+                Some(there) => return self.resume(wish, &there).map(|it| rooted(it, &place)),
                 None => {
                     self.tell_of_several(wish, &several);
                     self.tell_of_trash(wish, &worktrees);
                     drop((trash, git));
-                    return self.create(wish, &target, &worktrees, &place, lock);
+                    let made = self.create(wish, &target, &worktrees, &place, lock);
+                    return made.map(|it| rooted(it, &place));
                 }
             }
         }
@@ -187,7 +192,7 @@ impl Maker<'_> {
             let facts = Facts { task: Some(task.clone()), ..record::read(&there.entry) };
             record::write(&there.entry, &facts)?;
         }
-        self.touch(&there.path)?;
+        place::touch(&there.path, self.now)?;
         Ok(outcome(&there.path, &there.entry, Action::Resumed))
     }
 
@@ -466,12 +471,7 @@ impl Maker<'_> {
     fn open_up(&self, path: &Path, entry: &Path) -> Result<()> {
         let locked = entry.join("locked");
         fs::remove_file(&locked).at("unlock", &locked)?;
-        self.touch(path)
-    }
-
-    /// Marks the sandbox as used now.
-    fn touch(&self, path: &Path) -> Result<()> {
-        File::open(path).and_then(|folder| folder.set_modified(self.now.into())).at("mark", path)
+        place::touch(path, self.now)
     }
 
     /// Takes back what was done; what cannot be is said.
@@ -511,8 +511,18 @@ fn persistently(attempt: impl Fn() -> Result<()>) -> Result<()> {
     attempt()
 }
 
+fn rooted(outcome: Outcome, place: &Place) -> Outcome {
+    Outcome { root: place.root.clone(), ..outcome }
+}
+
 fn outcome(path: &Path, entry: &Path, action: Action) -> Outcome {
-    Outcome { path: path.to_owned(), entry: entry.to_owned(), action, trouble: None }
+    Outcome {
+        path: path.to_owned(),
+        entry: entry.to_owned(),
+        action,
+        trouble: None,
+        root: PathBuf::new(),
+    }
 }
 
 fn from_existing(branch: Option<&OsStr>, place: &str) -> Error {

@@ -57,6 +57,18 @@ pub fn facts(
     Facts { changes, hidden, operation, nested, ..facts }
 }
 
+/// What forbids moving a folder that git knows nothing of.
+pub fn in_the_way(folder: &Path, sandbox: &Sandbox, processes: &Processes) -> Option<String> {
+    let here = std::env::current_dir();
+    let facts = Facts {
+        is_where_we_are: here.map_or(true, |here| here.starts_with(folder)),
+        mount: mounts().into_iter().find(|mount| mount.starts_with(folder)),
+        users: processes.users_of(sandbox).map_err(|error| error.to_string()),
+        ..Facts::nothing()
+    };
+    crate::verdict::refusal(&facts, 0).map(|(why, _)| why)
+}
+
 fn joined<T>(result: std::thread::Result<Known<T>>) -> Known<T> {
     result.unwrap_or_else(|_| Err("reading it failed".into()))
 }
@@ -118,7 +130,7 @@ fn changes(git: &Git) -> Known<u64> {
 
 /// Edits of files that git was told not to look at. They show in a small index of just those files,
 /// made without the flags; the real one is only read.
-fn hidden(git: &Git, sandbox: &Sandbox) -> Known<u64> {
+pub fn hidden(git: &Git, sandbox: &Sandbox) -> Known<u64> {
     let fail = |error: crate::error::Error| error.to_string();
     let listed = git.look(["ls-files", "-v", "-s", "-z"]).read("list its files").map_err(fail)?;
     let flagged = porcelain::flagged(&listed);

@@ -173,6 +173,21 @@ impl Git {
     }
 }
 
+/// Starts this program again, by itself, with nothing of the terminal, of the repository or of the
+/// user's `git -c`.
+pub fn start_ourselves(words: &[&str], dir: &Path) -> Result<()> {
+    let program = crate::background::ourselves()?;
+    let known =
+        Git::here()?.call(["rev-parse", "--local-env-vars"]).read("read git's variables")?;
+    let known = String::from_utf8_lossy(&known).into_owned();
+    let git = Git::here()?;
+    let removed = known.lines().chain(LOCAL).chain(KEPT).map(OsString::from).collect();
+    let git = Git { dir: dir.to_owned(), removed, ..git };
+    let run = git.program(&program, words, |run| run);
+    let run = run.stdin_null().stdout_null().stderr_null();
+    run.start().map(drop).doing(|| "start the background".into())
+}
+
 /// A call of git.
 #[derive(Debug)]
 #[must_use]

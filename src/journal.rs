@@ -69,6 +69,8 @@ pub enum Stage {
     Trashed,
     /// On its way back to this folder.
     Restoring(PathBuf),
+    /// Being deleted for good.
+    Purging,
 }
 
 /// The journal of one removed sandbox.
@@ -101,6 +103,11 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// Whether its repository could not be reached when it was removed: git knows nothing of it.
+    pub fn is_orphan(&self) -> bool {
+        self.entry.as_os_str().is_empty()
+    }
+
     /// Reads the journal in a folder of the trash; `None` where there is none.
     pub fn read(folder: &Path) -> Result<Option<Journal>> {
         let path = folder.join(FILE);

@@ -18,6 +18,7 @@ use crate::name;
 use crate::out::Out;
 use crate::porcelain::Record;
 use crate::repo::{Repo, Worktrees, folder_points_to, tidy};
+use crate::time::Time;
 
 const PROJECT: &str = "{project}";
 
@@ -56,13 +57,17 @@ impl Root {
         self.0.to_string_lossy().contains(PROJECT)
     }
 
+    /// The root itself, where it does not depend on the project.
+    pub fn plain(&self) -> Option<PathBuf> {
+        let path = PathBuf::from(&self.0);
+        (path.is_absolute() && !self.names_project()).then(|| real(&path))
+    }
+
     /// Every folder of the trash, seen from outside of all repositories.
     pub fn trash_folders(&self) -> Vec<PathBuf> {
         let roots: Vec<PathBuf> = match self.names_project() {
             true => self.homes(),
-            false => {
-                Some(PathBuf::from(&self.0)).filter(|root| root.is_absolute()).into_iter().collect()
-            }
+            false => self.plain().into_iter().collect(),
         };
         roots.iter().flat_map(|root| matching(&root.join(".trash"), "", "")).collect()
     }
@@ -284,6 +289,11 @@ pub fn make_free_folder(home: &Path, wanted: &str, worktrees: &Worktrees) -> Res
 /// Makes a folder and its parents for us alone.
 pub fn make_folder(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).at("create", path)
+}
+
+/// Marks a sandbox as used now.
+pub fn touch(folder: &Path, now: Time) -> Result<()> {
+    fs::File::open(folder).and_then(|folder| folder.set_modified(now.into())).at("mark", folder)
 }
 
 /// The root is made for us alone; one that is there must be ours alone.

@@ -1,5 +1,6 @@
 //! This repository: where it is, its config, its worktrees and its lock.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
@@ -119,11 +120,12 @@ impl Repo {
         let entries = self.entries();
         let linked = records.map(|record| {
             // Before 2.48 git prints a relative path as it stands in the entry.
-            let named = |entry: &&(PathBuf, PathBuf)| {
-                entry.0 == record.path
-                    || (record.path.is_relative() && entry_says(&entry.1, &record.path))
+            let says = |(_, entry): &(&PathBuf, &PathBuf)| entry_says(entry, &record.path);
+            let found = match record.path.is_relative() {
+                true => entries.iter().find(says),
+                false => entries.get_key_value(&record.path),
             };
-            match entries.iter().find(named).cloned() {
+            match found.map(|(path, entry)| (path.clone(), entry.clone())) {
                 Some((path, entry)) => Worktree { record: Record { path, ..record }, entry },
                 None => Worktree { record, entry: PathBuf::new() },
             }
@@ -142,9 +144,9 @@ impl Repo {
     }
 
     /// The folder that each private git dir says it belongs to.
-    fn entries(&self) -> Vec<(PathBuf, PathBuf)> {
+    fn entries(&self) -> HashMap<PathBuf, PathBuf> {
         let Ok(folders) = std::fs::read_dir(self.common.join("worktrees")) else {
-            return Vec::new();
+            return HashMap::new();
         };
         let pairs = folders.flatten().filter_map(|folder| {
             let entry = folder.path();

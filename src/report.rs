@@ -181,7 +181,7 @@ impl Shared {
             });
             let only_here = scope.spawn(|| held().ok());
             Shared {
-                processes: Processes::scan(),
+                processes: Processes::lazily(),
                 unpushed: unpushed.join().ok().flatten(),
                 only_here: only_here.join().ok().flatten(),
             }

@@ -122,14 +122,19 @@ impl Sandbox {
 
     /// A folder below the root whose repository cannot be reached.
     pub fn orphan(folder: &Path) -> Sandbox {
+        Sandbox { state: State::Orphan, ..Sandbox::in_trash(folder, Path::new("")) }
+    }
+
+    /// The files of a removed one.
+    pub fn in_trash(folder: &Path, entry: &Path) -> Sandbox {
         Sandbox {
             path: folder.to_owned(),
-            entry: PathBuf::new(),
+            entry: entry.to_owned(),
             head: None,
             branch: None,
             locked: None,
             managed: true,
-            state: State::Orphan,
+            state: State::Ready,
         }
     }
 

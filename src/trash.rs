@@ -9,7 +9,7 @@
 //! A crash before the rename is undone, after it completed, by whichever command next takes the
 //! repository lock. A pin without a journal is the first or the last moment of either: released.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -78,8 +78,8 @@ impl Item {
     pub fn of(tree: &Worktree) -> Result<Option<Item>> {
         let Some(pin) = pin_of(tree) else { return Ok(None) };
         let journal = Journal::read(&pin.at)?;
-        let journal = journal.filter(|journal| journal.stage == Stage::Trashed);
-        Ok(journal.map(|journal| Item { pin, journal }))
+        let there = |journal: &Journal| matches!(journal.stage, Stage::Trashed | Stage::Purging);
+        Ok(journal.filter(there).map(|journal| Item { pin, journal }))
     }
 
     /// Its files.
@@ -111,7 +111,9 @@ impl Trash<'_> {
             let entry = &tree.entry;
             let there = pin.at.join(TREE).symlink_metadata().is_ok();
             match Journal::read(&pin.at)? {
-                Some(journal) if journal.stage == Stage::Trashed => continue,
+                Some(journal) if matches!(journal.stage, Stage::Trashed | Stage::Purging) => {
+                    continue;
+                }
                 Some(journal) if journal.entry != *entry => continue,
                 Some(journal) => match &journal.stage {
                     Stage::Restoring(_) if there => {
@@ -298,9 +300,7 @@ impl Trash<'_> {
         Journal::remove(&pin.at)?;
         step::reached();
         pin.release(&journal.entry)?;
-        File::open(target)
-            .and_then(|folder| folder.set_modified(self.now.into()))
-            .at("mark", target)?;
+        place::touch(target, self.now)?;
         Ok(attached)
     }
 
@@ -351,7 +351,7 @@ impl Trash<'_> {
 }
 
 /// Renames without ever replacing anything.
-fn rename(from: &Path, to: &Path) -> Result<()> {
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
     let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {

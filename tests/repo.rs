@@ -82,6 +82,7 @@ impl Test {
             .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
             .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
             .env("GIT_SANDBOX_NOW", NOW)
+            .env("GIT_SANDBOX_AUTO_REAP", "0")
             .stdin(Stdio::null())
             .current_dir(dir);
         command

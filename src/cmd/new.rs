@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Here;
 use crate::args::Args;
+use crate::background;
 use crate::create::{Action, Maker, Outcome, Wish, random_hex};
 use crate::error::{Error, Result};
 use crate::name;
@@ -37,6 +38,11 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
             out.answer_path(&outcome.path)?;
         }
         outcomes.push(outcome);
+    }
+    if let Some(outcome) = outcomes.first() {
+        background::tell(&outcome.root, *out);
+        // Whether it starts is nobody's trouble now.
+        let _ = background::reap_daily(&outcome.root, &repo, maker.now);
     }
     if args.has(&JSON) {
         answer_json(repo, args, out, &outcomes)?;

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Here;
 use crate::args::Args;
+use crate::background;
 use crate::error::{Error, Result, shell_word};
 use crate::gather;
 use crate::keep;
@@ -25,8 +26,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         let (here, lock) = Here::locked(repo, args, out)?;
         (here, Some(lock))
     };
+    background::tell(&here.place.root, *out);
     let (targets, unknown) = targets(args, &here.sandboxes)?;
-    let processes = Processes::scan();
+    let processes = Processes::lazily();
     let mut answers: Vec<Answer> = unknown.iter().map(|word| Answer::skipped(word)).collect();
     let mut code = 0;
     for sandbox in targets {

@@ -21,7 +21,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         out.answer_json(&report)?;
         return Ok(0);
     }
-    let facts = gather::facts(&here.repo, &here.worktrees, sandbox, &Processes::scan());
+    let facts = gather::facts(&here.repo, &here.worktrees, sandbox, &Processes::lazily());
     let removal = match verdict::refusal(&facts, 0) {
         Some((why, _)) => format!("refused: {why}"),
         None => "safe: nothing to lose".to_owned(),
