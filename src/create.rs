@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, Error, Result};
 use crate::git::Git;
 use crate::journal::Journal;
-use crate::keep;
 use crate::live;
 use crate::lock::Lock;
 use crate::out::Out;
@@ -209,10 +208,8 @@ impl Maker<'_> {
             }
             _ => {}
         }
-        let (count, id) = trash.forget(there)?;
-        if count > 0 {
-            let count = time::counted(count, "commit");
-            self.out.note(&format!("kept {count} of the deleted folder in {}{id}", keep::KEPT));
+        if let Some(kept) = trash.forget(there)? {
+            self.out.note(&format!("the folder of '{}' was gone; {kept}", there.name()));
         }
         Ok(())
     }

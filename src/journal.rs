@@ -118,6 +118,18 @@ impl Journal {
         serde_json::from_slice(&bytes).map(Some).map_err(std::io::Error::from).at("read", &path)
     }
 
+    /// The journal that a pin names. The repository may have moved since: the entry is where the pin
+    /// was found.
+    pub fn of(pin: &Pin, entry: &Path) -> Result<Option<Journal>> {
+        let Some(journal) = Journal::read(&pin.at)? else { return Ok(None) };
+        if journal.id != pin.id {
+            let why = "its journal is another's".to_owned();
+            return Err(Error::Damaged { name: pin.id.clone(), why });
+        }
+        let common = entry.parent().and_then(Path::parent).unwrap_or(entry).to_owned();
+        Ok(Some(Journal { entry: entry.to_owned(), common, ..journal }))
+    }
+
     /// Writes it, synced, whole or not at all.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join(FILE);

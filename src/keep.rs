@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::git::Git;
+use crate::time::counted;
 
 /// Where kept commits are.
 pub const KEPT: &str = "refs/sandbox/kept/";
@@ -84,7 +85,27 @@ impl Unreached {
 /// Makes the ref that keeps what only the worktree with this private git dir holds; how many
 /// commits that is. Where there is nothing to keep there is no ref.
 pub fn keep(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<u64> {
-    let held = held_by(git, entry)?;
+    keep_all(git, common, &held_by(git, entry)?, id)
+}
+
+/// The same, and what is staged: for an entry that goes for good. What was kept, in words.
+pub fn keep_with_index(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<Option<String>> {
+    let mut held = held_by(git, entry)?;
+    let mut kept = Vec::new();
+    if entry.join("index").is_file() {
+        let staged = within(git, entry, ["write-tree"]).ask()?;
+        let head = within(git, entry, ["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).ask()?;
+        if staged.ok() && staged.stdout != head.stdout {
+            held.trees.insert(String::from_utf8_lossy(&staged.stdout).trim().to_owned());
+            kept.push("what was staged".to_owned());
+        }
+    }
+    let count = keep_all(git, common, &held, id)?;
+    kept.extend((count > 0).then(|| counted(count, "commit")));
+    Ok((!kept.is_empty()).then(|| format!("kept {} in {KEPT}{id}", kept.join(" and "))))
+}
+
+fn keep_all(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     let unreached = Unreached::among(git, common, &held.commits)?;
     let tips = unreached.tips(&held.commits);
     if tips.is_empty() && held.trees.is_empty() {

@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
@@ -317,6 +317,25 @@ fn make_root(root: &Path) -> Result<()> {
         Ok(_) => {}
     }
     Ok(())
+}
+
+/// A root of ours that others may write to.
+#[derive(Debug)]
+pub struct OpenRoot(PathBuf, u32);
+
+/// Whether a folder of ours is open to others.
+pub fn open_to_others(path: &Path) -> Option<OpenRoot> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    let ours = meta.uid() == rustix::process::geteuid().as_raw();
+    (ours && meta.mode() & 0o022 != 0).then(|| OpenRoot(path.to_owned(), meta.mode()))
+}
+
+impl OpenRoot {
+    /// Closes it.
+    pub fn apply(&self) -> Result<()> {
+        let mode = fs::Permissions::from_mode(self.1 & 0o7755);
+        fs::set_permissions(&self.0, mode).at("close", &self.0)
+    }
 }
 
 /// Why someone else could lead this path elsewhere, if they could.

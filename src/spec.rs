@@ -178,6 +178,9 @@ pub static QUIET: Opt = switch("quiet", "say nothing; the next command says what
 /// `--finish`
 pub static FINISH: Opt = switch("finish", "only go on deleting what an earlier run purged");
 
+/// `--fix`
+pub static FIX: Opt = switch("fix", "repair what can be repaired without losing anything");
+
 /// Options that every command takes.
 pub static COMMON: &[&Opt] = &[&COLOR, &SHORT_HELP, &HELP];
 
@@ -272,8 +275,21 @@ the root, locked ones and ones in use are never taken.",
     options: &[&DRY_RUN, &MERGED, &OLDER_THAN, &FORCE, &PURGE, &ALL, &QUIET, &FINISH, &ROOT, &JSON],
 };
 
+/// `git sandbox doctor`
+pub static DOCTOR: Command = Command {
+    name: "doctor",
+    about: "find what crashes, moves and other tools left behind, and repair it",
+    details: "\
+Looks for sandboxes that were half made, entries without a folder and folders without an
+entry, moved repositories and sandboxes, interrupted removals, leftovers in the trash and
+a root that is open to others. Exits with 1 while something is left.",
+    operands: &[],
+    after_dashes: AfterDashes::Operands,
+    options: &[&FIX, &ROOT, &JSON],
+};
+
 /// Every command, in the order of the help.
-pub static COMMANDS: &[&Command] = &[&NEW, &LIST, &SHOW, &PATH, &RM, &RESTORE, &REAP];
+pub static COMMANDS: &[&Command] = &[&NEW, &LIST, &SHOW, &PATH, &RM, &RESTORE, &REAP, &DOCTOR];
 
 impl Command {
     /// The command called `name`.

@@ -77,7 +77,7 @@ impl Item {
     /// The item of a pinned entry, once its removal is complete.
     pub fn of(tree: &Worktree) -> Result<Option<Item>> {
         let Some(pin) = pin_of(tree) else { return Ok(None) };
-        let journal = Journal::read(&pin.at)?;
+        let journal = Journal::of(&pin, &tree.entry)?;
         let there = |journal: &Journal| matches!(journal.stage, Stage::Trashed | Stage::Purging);
         Ok(journal.filter(there).map(|journal| Item { pin, journal }))
     }
@@ -110,11 +110,10 @@ impl Trash<'_> {
             let Some(pin) = pin_of(tree) else { continue };
             let entry = &tree.entry;
             let there = pin.at.join(TREE).symlink_metadata().is_ok();
-            match Journal::read(&pin.at)? {
+            match Journal::of(&pin, entry)? {
                 Some(journal) if matches!(journal.stage, Stage::Trashed | Stage::Purging) => {
                     continue;
                 }
-                Some(journal) if journal.entry != *entry => continue,
                 Some(journal) => match &journal.stage {
                     Stage::Restoring(_) if there => {
                         Journal { stage: Stage::Trashed, ..journal.clone() }.write(&pin.at)?;
@@ -339,14 +338,14 @@ impl Trash<'_> {
         Ok(attached)
     }
 
-    /// Forgets a sandbox whose folder is gone; commits that only it held are kept. How many, and
-    /// under which id.
-    pub fn forget(&self, sandbox: &Sandbox) -> Result<(u64, String)> {
+    /// Forgets a sandbox whose folder is gone; what only its entry holds is kept. What that is, in
+    /// words.
+    pub fn forget(&self, sandbox: &Sandbox) -> Result<Option<String>> {
         let id = format!("{}-{}", name::slug(&sandbox.name()), random_hex()?);
-        let kept = keep::keep(&self.git, &self.repo.common, &sandbox.entry, &id)?;
+        let kept = keep::keep_with_index(&self.git, &self.repo.common, &sandbox.entry, &id)?;
         let remove = self.git.call(["worktree", "remove", "--force", "--force", "--"]);
         remove.arg(&sandbox.path).done("forget it")?;
-        Ok((kept, id))
+        Ok(kept)
     }
 }
 

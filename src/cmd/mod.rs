@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod doctor;
 mod list;
 mod new;
 mod path;
@@ -29,6 +30,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         () if std::ptr::eq(command, &raw const spec::SHOW) => show::run(args, out),
         () if std::ptr::eq(command, &raw const spec::PATH) => path::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RM) => rm::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::DOCTOR) => doctor::run(args, out),
         () if std::ptr::eq(command, &raw const spec::REAP) => reap::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RESTORE) => restore::run(args, out),
         () => list::run(args, out),
