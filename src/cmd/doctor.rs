@@ -13,7 +13,7 @@ use crate::args::Args;
 use crate::create::{Maker, Wish};
 use crate::error::{Doing, Result, shell_word};
 use crate::everywhere::Everywhere;
-use crate::journal::{Journal, Stage, replace};
+use crate::journal::{Journal, Stage, TREE, replace};
 use crate::live;
 use crate::lock::Lock;
 use crate::orphan;
@@ -249,7 +249,13 @@ impl Doctor<'_> {
         for folder in folders.iter().filter(|folder| !known.contains(folder)) {
             match Journal::read(folder) {
                 Ok(Some(journal)) if journal.common != here.repo.common => {}
-                Ok(Some(_)) => self.find("trash", folder, "git has no entry for it any more", None),
+                Ok(Some(_)) if folder.join(TREE).symlink_metadata().is_ok() => {
+                    self.find("trash", folder, "git has no entry for it any more", None);
+                }
+                Ok(Some(_)) => {
+                    let empty = &mut || Journal::remove(folder);
+                    self.find("trash", folder, "its files are not there any more", Some(empty));
+                }
                 Ok(None) => {
                     let empty = &mut || Journal::remove(folder);
                     self.find("trash", folder, "it has no journal", Some(empty));
