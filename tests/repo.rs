@@ -126,6 +126,22 @@ impl Test {
         Run { test: self, command, stdout: String::new(), stderr: String::new() }
     }
 
+    /// The program itself, without git in between.
+    pub fn program<S: AsRef<OsStr>>(&self, dir: &Path, words: &[S]) -> Run<'_> {
+        let mut command = self.command(env!("CARGO_BIN_EXE_git-sandbox"), dir);
+        command.args(words);
+        self.run_command(command)
+    }
+
+    /// A folder with a script called `git`, which finds the real one in `$GIT`, to be put on PATH.
+    pub fn fake_git(&self, text: &str) -> String {
+        let path = std::env::var("PATH").unwrap();
+        let real = path.split(':').map(|dir| Path::new(dir).join("git")).find(|git| git.is_file());
+        let real = real.unwrap();
+        let fake = self.script("fake/git", &format!("GIT={}\n{text}", real.display()));
+        format!("{}:{path}", fake.parent().unwrap().display())
+    }
+
     /// Makes a sandbox; whatever is said. Its path.
     pub fn new_sandbox(&self, words: &[&str]) -> PathBuf {
         let output = self.run(&[&["new"], words].concat()).output();

@@ -10,6 +10,10 @@ usage: git sandbox new [--name=<branch>] [--branch=<branch>] [--from=<commit>]
 const ALL: &str = "   or: git sandbox list [--all] [--names] [-z] [--root=<folder>] [--json]
    or: git sandbox show [--root=<folder>] [--json] [<name>]
    or: git sandbox path [<name>]
+   or: git sandbox rm [--force] [--dry-run] [--delete-branch] [--root=<folder>]
+                      [--json] <name>...
+   or: git sandbox restore [--as=<name>] [--all] [--root=<folder>] [--json]
+                           [<name>]
 ";
 
 fn alone(line: &str) -> String {
@@ -62,6 +66,8 @@ fn help_of_the_program_names_every_command() {
     list                list the sandboxes with state, age, expiry and task
     show                show everything known about one sandbox
     path                print the path of a sandbox
+    rm                  move sandboxes to the trash, unless there is work in them
+    restore             bring a removed sandbox back as it was, or list those that can be
 
 Without a command: list. Every command takes:
 
