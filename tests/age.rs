@@ -91,10 +91,8 @@ fn periods_are_the_environments_then_the_configs() {
     let expires = |name: &str| test.json(&["show", name, "--json"])["expires"].clone();
     assert_eq!(expires("fix"), "2026-01-17T00:00:00Z");
     assert_eq!(expires("exploration-look"), Value::Null);
-    let output = test
-        .run(&["show", "fix", "--json"])
-        .env("GIT_SANDBOX_BRANCH_EXPIRY_DAYS", "1")
-        .output();
+    let output =
+        test.run(&["show", "fix", "--json"]).env("GIT_SANDBOX_BRANCH_EXPIRY_DAYS", "1").output();
     let facts: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(facts["expires"], "2026-01-11T00:00:00Z");
     test.git(&["config", "sandbox.branchExpiryDays", "a week"]);
@@ -114,10 +112,10 @@ fn periods_are_the_environments_then_the_configs() {
         .refused();
 }
 
-/// Two repositories with a sandbox each, and a sandbox whose repository is gone.
-fn everywhere() -> Test {
+/// Repositories with a sandbox each; that of `lost` is gone.
+fn everywhere(projects: &[&str]) -> Test {
     let test = Test::new();
-    for project in ["app", "lost", "zoo"] {
+    for project in projects.iter().copied() {
         if project != "app" {
             test.init(project, &[]);
         }
@@ -126,26 +124,49 @@ fn everywhere() -> Test {
         let path = String::from_utf8(output.stdout).unwrap();
         set_day(Path::new(path.trim_end()), 30);
     }
-    fs::remove_dir_all(test.home.join("lost")).unwrap();
+    if projects.contains(&"lost") {
+        fs::remove_dir_all(test.home.join("lost")).unwrap();
+    }
     test
 }
 
 #[test]
 fn all_lists_every_repository_from_anywhere() {
-    let test = everywhere();
+    let test = everywhere(&["app", "zoo"]);
     let table = "\
-NAME      PROJECT  STATE   USED       EXPIRES
-fix-app   app      clean   1 day ago  in 89 days
-fix-zoo   zoo      clean   1 day ago  in 89 days
-fix-lost  lost     orphan  1 day ago  in 89 days
+NAME     PROJECT  STATE  USED       EXPIRES
+fix-app  app      clean  1 day ago  in 89 days
+fix-zoo  zoo      clean  1 day ago  in 89 days
 ";
     test.run_in(&test.home, &["list", "--all"]).stdout(table).ok();
     test.run(&["list", "--all"]).stdout(table).ok();
+    test.run(&["list"])
+        .stdout(
+            "NAME     STATE  USED       EXPIRES\n\
+             fix-app  clean  1 day ago  in 89 days\n",
+        )
+        .ok();
+}
+
+#[test]
+fn an_orphan_is_kept_for_its_period_after_its_newest_file() {
+    let test = everywhere(&["lost"]);
+    let path = test.root().with_file_name("lost").join("fix-lost");
+    write(&path.join("sub/deep"), "mine\n");
+    for (file, day) in [("file", 3), (".git", 4), ("sub/deep", 20), ("sub", 5), ("", 6)] {
+        set_day(&path.join(file), day);
+    }
+    test.run_in(&test.home, &["list", "--all"])
+        .stdout(
+            "NAME      PROJECT  STATE   USED         EXPIRES\n\
+             fix-lost  lost     orphan  11 days ago  in 79 days\n",
+        )
+        .ok();
 }
 
 #[test]
 fn all_serves_scripts_too() {
-    let test = everywhere();
+    let test = everywhere(&["app", "lost", "zoo"]);
     let roots = test.root().parent().unwrap().display().to_string();
     test.run_in(&test.home, &["list", "--all", "--names"])
         .stdout("fix-app\nfix-zoo\nfix-lost\n")
@@ -173,7 +194,7 @@ fn all_without_anything_says_so() {
 
 #[test]
 fn all_changes_nothing() {
-    let test = everywhere();
+    let test = everywhere(&["app", "lost", "zoo"]);
     let before = crate::repo::tree(&test.home, &[]);
     assert!(test.run_in(&test.home, &["list", "--all"]).output().status.success());
     assert_eq!(crate::repo::tree(&test.home, &[]), before);

@@ -239,10 +239,18 @@ fn gits_options_count() {
     let root = ["-c", "sandbox.root=../trees"];
     with_git_options(&test, &test.app(), &root, NEW, "$HOME/trees/app/fix\n");
     let test = Test::new();
-    with_git_options(&test, &test.home, &["--git-dir=app/.git"], NEW, "$ROOT/fix\n");
+    with_git_options(&test, &test.app(), &["--git-dir=.git"], NEW, "$ROOT/fix\n");
     let test = Test::new();
     let both = ["--git-dir=app/.git", "--work-tree=app"];
     with_git_options(&test, &test.home, &both, NEW, "$ROOT/fix\n");
+}
+
+#[test]
+fn the_git_dir_tells_the_repository_from_anywhere() {
+    let test = Test::new();
+    fs::create_dir(test.home.join("elsewhere")).unwrap();
+    let elsewhere = test.home.join("elsewhere");
+    with_git_options(&test, &elsewhere, &["--git-dir=../app/.git"], NEW, "$ROOT/fix\n");
 }
 
 #[test]

@@ -209,3 +209,33 @@ fn another_name_does_not_wait_for_a_checkout() {
     paths(vec![first]);
     all_clean(test, 2);
 }
+
+#[test]
+fn a_first_new_that_ends_while_the_second_looks_is_resumed() {
+    let slow = Slow::new();
+    let test = &slow.test;
+    let first = start(test, &["new", "fix"]);
+    slow.runs();
+    slow.quick();
+    for pipe in ["listed", "answer"] {
+        assert!(test.command("mkfifo", &test.home).arg(pipe).status().unwrap().success());
+    }
+    let path = test.fake_git(
+        "case \"$*\" in *worktree*list*) ;; *) exec \"$GIT\" \"$@\" ;; esac\n\
+         \"$GIT\" \"$@\" >\"$HOME/list\"\n\
+         [ -p \"$HOME/listed\" ] || exec cat \"$HOME/list\"\n\
+         echo >\"$HOME/listed\"; cat \"$HOME/answer\"; exec cat \"$HOME/list\"",
+    );
+    let mut second = test.command(env!("CARGO_BIN_EXE_git-sandbox"), &test.app());
+    second.args(["new", "fix"]).env("PATH", path).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let second = second.spawn().unwrap();
+    File::open(test.home.join("listed")).unwrap().read_to_string(&mut String::new()).unwrap();
+    std::fs::remove_file(test.home.join("listed")).unwrap();
+    slow.go();
+    paths(vec![first]);
+    drop(File::options().write(true).open(test.home.join("answer")).unwrap());
+    let output = second.wait_with_output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "resumed sandbox 'fix'\n");
+    assert_eq!(output.status.code(), Some(0));
+    all_clean(test, 1);
+}

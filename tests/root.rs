@@ -187,9 +187,8 @@ fn a_root_that_others_may_make_first_is_refused() {
     let open = test.home.join("open");
     fs::create_dir(&open).unwrap();
     chmod(&open, 0o777);
-    let refused = test.run(&["new", "fix", "--root", "../open/trees"]).output();
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(!open.join("trees").exists());
+    let why = format!("others may replace '{}'", open.join("trees").display());
+    root_refused(&test, &open.join("trees"), &why);
 }
 
 #[test]
