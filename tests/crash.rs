@@ -4,7 +4,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
 use crate::parallel::Slow;
-use crate::repo::{Test, names_in, write};
+use crate::repo::{Test, ended, names_in, write};
 
 /// `git-sandbox new fix`, in a process group of its own, stopped in its checkout.
 fn in_checkout(slow: &Slow, words: &[&str]) -> Child {
@@ -137,7 +137,7 @@ fn interrupted(words: &[&str], name: &str, group: bool) {
     if !group {
         slow.go();
     }
-    let output = child.wait_with_output().unwrap();
+    let output = ended(child);
     let code = if name == "INT" { 130 } else { 143 };
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!((output.status.code(), output.stdout), (Some(code), Vec::new()), "{stderr}");

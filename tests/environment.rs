@@ -161,7 +161,7 @@ fn has_reftable(test: &Test) -> bool {
     let probe = ["init", "--quiet", "--ref-format=reftable", "probe"];
     let has = test.command("git", &test.home).args(probe).output().unwrap().status.success();
     let version = test.git_in(&test.home, &["version"]);
-    let mut numbers = version["git version ".len()..].split('.').map(|part| part.parse::<u32>());
+    let mut numbers = version["git version ".len()..].split('.').map(str::parse::<u32>);
     let version = [numbers.next().unwrap().unwrap(), numbers.next().unwrap().unwrap()];
     assert_eq!(has, version >= [2, 45]);
     has

@@ -2,19 +2,21 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Stdio};
 
-use crate::repo::{Test, write};
+use crate::repo::{Test, ended, within, write};
 
 fn start(test: &Test, words: &[&str]) -> Child {
     let mut command = test.command("git", &test.app());
     command.arg("sandbox").args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().unwrap()
+    command.process_group(0).spawn().unwrap()
 }
 
 /// What each printed on stdout; each must succeed.
 fn paths(children: Vec<Child>) -> Vec<String> {
-    let outputs = children.into_iter().map(|child| child.wait_with_output().unwrap());
+    let outputs = children.into_iter().map(ended);
     let path = |output: std::process::Output| {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
@@ -90,7 +92,7 @@ fn two_repositories_of_one_name_at_once() {
     let in_other = |name: &str| {
         let mut command = test.command("git", &other);
         command.args(["sandbox", "new", name]).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().unwrap()
+        command.process_group(0).spawn().unwrap()
     };
     let children = (0..5).flat_map(|number| {
         let name = format!("job-{number}");
@@ -130,6 +132,18 @@ fn new_waits_for_the_repository_lock() {
     assert!(child.wait().unwrap().success());
 }
 
+/// What was written to a named pipe.
+fn said(pipe: &Path) -> String {
+    let pipe = pipe.to_owned();
+    within(|| std::fs::read_to_string(pipe).unwrap(), || ())
+}
+
+/// Ends the wait of whoever reads a named pipe.
+fn end(pipe: &Path) {
+    let pipe = pipe.to_owned();
+    within(|| drop(File::options().write(true).open(pipe).unwrap()), || ());
+}
+
 /// A repository whose checkout says on one pipe that it runs and waits on the other to go on.
 pub struct Slow {
     pub test: Test,
@@ -155,14 +169,12 @@ impl Slow {
 
     /// Waits until a checkout runs.
     pub fn runs(&self) {
-        let mut line = String::new();
-        File::open(self.test.home.join("runs")).unwrap().read_to_string(&mut line).unwrap();
-        assert_eq!(line, "\n");
+        assert_eq!(said(&self.test.home.join("runs")), "\n");
     }
 
     /// Lets it go on.
     pub fn go(&self) {
-        drop(File::options().write(true).open(self.test.home.join("go")).unwrap());
+        end(&self.test.home.join("go"));
     }
 
     /// From now on checkouts run through.
@@ -228,13 +240,13 @@ fn a_first_new_that_ends_while_the_second_looks_is_resumed() {
     );
     let mut second = test.command(env!("CARGO_BIN_EXE_git-sandbox"), &test.app());
     second.args(["new", "fix"]).env("PATH", path).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let second = second.spawn().unwrap();
-    File::open(test.home.join("listed")).unwrap().read_to_string(&mut String::new()).unwrap();
+    let second = second.process_group(0).spawn().unwrap();
+    assert_eq!(said(&test.home.join("listed")), "\n");
     std::fs::remove_file(test.home.join("listed")).unwrap();
     slow.go();
     paths(vec![first]);
-    drop(File::options().write(true).open(test.home.join("answer")).unwrap());
-    let output = second.wait_with_output().unwrap();
+    end(&test.home.join("answer"));
+    let output = ended(second);
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "resumed sandbox 'fix'\n");
     assert_eq!(output.status.code(), Some(0));
     all_clean(test, 1);

@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
@@ -352,14 +352,25 @@ impl Run<'_> {
 /// Runs a program to its end. One that hangs is killed with all that it started, and fails the test.
 pub fn finished(command: &mut Command) -> Output {
     let child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let child = child.unwrap();
+    ended(child.unwrap())
+}
+
+/// The same for one that was started, in a group of its own.
+pub fn ended(child: Child) -> Output {
     let group = format!("-{}", child.id());
+    let kill = || drop(Command::new("kill").args(["-9", "--", &group]).status());
+    within(move || child.wait_with_output().unwrap(), kill)
+}
+
+/// What blocks only if something is wrong.
+pub fn within<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+    give_up: impl FnOnce(),
+) -> T {
     let (done, waiting) = std::sync::mpsc::channel();
-    std::thread::spawn(move || done.send(child.wait_with_output()));
-    let Ok(output) = waiting.recv_timeout(PATIENCE) else {
-        Command::new("kill").args(["-9", "--", &group]).status().unwrap();
-        let output = waiting.recv().unwrap().unwrap();
-        panic!("{command:?} hangs: {}", String::from_utf8_lossy(&output.stderr));
-    };
-    output.unwrap()
+    std::thread::spawn(move || done.send(work()));
+    waiting.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        give_up();
+        panic!("it hangs");
+    })
 }
