@@ -1,5 +1,7 @@
 //! Killed in the middle: what is left is recognised, finished or taken back.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, Stdio};
 
@@ -161,4 +163,22 @@ fn an_interrupt_of_the_program_alone_takes_everything_back() {
 #[test]
 fn a_termination_takes_everything_back_but_a_branch_that_was_there() {
     interrupted(&["new", "old"], "TERM", true);
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_a_lock() {
+    let test = Test::new();
+    let lock = File::create(test.app().join(".git/sandbox.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut command = test.command(env!("CARGO_BIN_EXE_git-sandbox"), &test.app());
+    command.args(["new", "fix"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.process_group(0).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.starts_with("waiting for "), "{line}");
+    signal("INT", &child.id().to_string());
+    assert_eq!(ended(child).status.code(), Some(130));
+    assert_eq!(test.branches(), ["main"]);
+    assert_eq!(test.linked(), [""; 0]);
 }
