@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Doing, Error, Result};
+use crate::error::{Doing, Error, Result, shell_word};
 use crate::git::Git;
 use crate::journal::Journal;
 use crate::live;
@@ -26,7 +26,7 @@ use crate::record::{self, Facts};
 use crate::repo::{self, Repo, Worktrees};
 use crate::resolve::{self, Target};
 use crate::sandbox::{self, CREATING, Sandbox, State};
-use crate::signals::Signals;
+use crate::signals;
 use crate::time::{self, Time};
 use crate::trash::{self, Item, Trash};
 
@@ -82,8 +82,6 @@ pub struct Maker<'a> {
     pub out: Out,
     /// The time.
     pub now: Time,
-    /// Whether to stop.
-    pub signals: Signals,
 }
 
 /// Where a new sandbox starts.
@@ -104,6 +102,7 @@ struct Undo {
 impl Maker<'_> {
     /// Creates the sandbox, or resumes the one that is there.
     pub fn ensure(&self, wish: &Wish) -> Result<Outcome> {
+        let mut before = Facts::default();
         loop {
             let lock = self.repo.lock(self.out)?;
             let git = self.repo.git.holding(lock.file());
@@ -125,6 +124,8 @@ impl Maker<'_> {
                     let own = Lock::if_free(&path)?;
                     drop((trash, git, lock));
                     match own {
+                        // The first may have come to its end since git was asked.
+                        Some(_) if !there.entry.join("locked").exists() => {}
                         Some(own) => {
                             return self.finish(wish, &there, &own).map(|it| rooted(it, &place));
                         }
@@ -132,14 +133,15 @@ impl Maker<'_> {
                     }
                 }
                 Some(there) if there.state == State::Missing => {
-                    self.drop_missing(&trash, &there)?;
+                    before = record::read(&there.entry);
+                    self.drop_missing(&trash, &place, &there)?;
                 }
                 Some(there) => return self.resume(wish, &there).map(|it| rooted(it, &place)),
                 None => {
-                    self.tell_of_several(wish, &several);
+                    self.check_several(wish, &several)?;
                     self.tell_of_trash(wish, &worktrees);
                     drop((trash, git));
-                    let made = self.create(wish, &target, &worktrees, &place, lock);
+                    let made = self.create(wish, &before, &target, &worktrees, &place, lock);
                     return made.map(|it| rooted(it, &place));
                 }
             }
@@ -196,14 +198,17 @@ impl Maker<'_> {
     }
 
     /// Forgets a sandbox whose folder was deleted by hand; its commits are kept.
-    fn drop_missing(&self, trash: &Trash, there: &Sandbox) -> Result<()> {
+    fn drop_missing(&self, trash: &Trash, place: &Place, there: &Sandbox) -> Result<()> {
         let not_there =
             |why| Err(Error::NotThere { name: there.name(), path: there.path.clone(), why });
         match &there.locked {
             Some(reason) if reason != CREATING => {
                 return not_there("it is locked and its folder is not there");
             }
-            _ if !there.path.parent().is_some_and(Path::is_dir) => {
+            _ if there.managed && !place.root.is_dir() => {
+                return not_there("the root is not there either");
+            }
+            _ if !there.managed && !there.path.parent().is_some_and(Path::is_dir) => {
                 return not_there("the folder that holds it is not there either");
             }
             _ => {}
@@ -214,13 +219,20 @@ impl Maker<'_> {
         Ok(())
     }
 
-    fn tell_of_several(&self, wish: &Wish, remotes: &[String]) {
-        if let ([first, .., last], Some(branch), None) = (remotes, &wish.branch, &wish.from) {
-            let branch = branch.to_string_lossy();
-            self.out.warn(&format!(
-                "'{first}' and '{last}' both have a branch '{branch}'; this new one starts at HEAD"
-            ));
+    /// A branch that several remotes have is none of theirs, unless the user prefers one.
+    fn check_several(&self, wish: &Wish, remotes: &[String]) -> Result<()> {
+        let ([first, .., last], Some(branch)) = (remotes, &wish.branch) else { return Ok(()) };
+        if wish.from.is_some() {
+            return Err(from_existing(Some(branch), "on several remotes"));
         }
+        let branch = branch.to_string_lossy();
+        let (several, word) =
+            (format!("'{first}' and '{last}' both have a branch '{branch}'"), shell_word(&branch));
+        self.out.warn(&format!("{several}; this new one starts at HEAD"));
+        self.out.hint(&format!(
+            "git -c checkout.defaultRemote={first} sandbox new {word} follows that of '{first}'"
+        ));
+        Ok(())
     }
 
     /// A removed sandbox of that name or branch can be brought back instead.
@@ -243,6 +255,7 @@ impl Maker<'_> {
     fn create(
         &self,
         wish: &Wish,
+        before: &Facts,
         target: &Target,
         worktrees: &Worktrees,
         place: &Place,
@@ -266,7 +279,7 @@ impl Maker<'_> {
             .register(&git, wish, target, &start, worktrees, &parent, &mut undo)
             .and_then(|(path, entry)| {
                 let own = Lock::exclusive(&live::lock_path(&entry), self.out)?;
-                record::write(&entry, &self.facts(wish, &start))?;
+                record::write(&entry, &self.facts(wish, before, &start))?;
                 Ok((path, entry, own))
             });
         let (path, entry, own) = match made {
@@ -293,9 +306,11 @@ impl Maker<'_> {
         Ok(Outcome { trouble, ..outcome(&path, &entry, action) })
     }
 
-    fn facts(&self, wish: &Wish, start: &Start) -> Facts {
+    /// What a sandbox whose folder was deleted was for, its successor is for.
+    fn facts(&self, wish: &Wish, before: &Facts, start: &Start) -> Facts {
         let created = Some(time::rfc3339(self.now));
-        Facts { task: wish.task.clone(), base: start.base.clone(), created }
+        let task = wish.task.clone().or_else(|| before.task.clone());
+        Facts { task, base: start.base.clone().or_else(|| before.base.clone()), created }
     }
 
     /// Folder, branch, entry.
@@ -340,7 +355,7 @@ impl Maker<'_> {
             };
             call.done("create the sandbox")
         })?;
-        self.signals.check()?;
+        signals::check()?;
         let entry =
             repo::folder_points_to(&path).filter(|entry| entry.starts_with(&self.repo.common));
         let entry = entry.ok_or_else(|| Error::Damaged {
@@ -411,7 +426,7 @@ impl Maker<'_> {
         let workers: &[&str] = if parallel { &["-c", "checkout.workers=0"] } else { &[] };
         let reset =
             git.call(workers).args(["reset", "--hard", "--no-recurse-submodules"]).show()?;
-        self.signals.check()?;
+        signals::check()?;
         if !reset.ok() {
             return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
         }
@@ -421,9 +436,11 @@ impl Maker<'_> {
 
     fn run_hook(&self, git: &Git, commit: &str) -> Result<Option<String>> {
         let hook = match self.repo.config.get("core.hookspath") {
+            // A relative one is taken from the worktree that the command was started in.
             Some(_) => {
-                let call = git.call(["rev-parse", "--git-path", "hooks/post-checkout"]);
-                git.dir().join(call.line("find the hooks")?)
+                let here = &self.repo.git;
+                let call = here.call(["rev-parse", "--git-path", "hooks/post-checkout"]);
+                here.dir().join(call.line("find the hooks")?)
             }
             None => self.repo.common.join("hooks/post-checkout"),
         };
@@ -432,7 +449,7 @@ impl Maker<'_> {
             return Ok(None);
         }
         let null = "0".repeat(commit.len());
-        Ok(match git.hook(&hook, &[&null, commit, "1"]) {
+        Ok(match git.hook(&hook, &[&null, commit, "1"], &self.repo.prefix) {
             Ok(Some(0)) => None,
             Ok(Some(code)) => Some(format!("the post-checkout hook exited with {code}")),
             Ok(None) => Some("the post-checkout hook was killed".into()),

@@ -39,7 +39,7 @@ pub fn facts(
         users: processes.users_of(sandbox).map_err(|error| error.to_string()),
         ..Facts::nothing()
     };
-    if facts.not_ours.is_some() {
+    if facts.not_ours.is_some() || sandbox.state == State::Missing {
         return facts;
     }
     if sandbox.state == State::Creating {

@@ -146,11 +146,11 @@ impl Git {
     /// Runs a hook of the user's as `git worktree add` would: in the new worktree, no `GIT_DIR`,
     /// git's own programs first on PATH, nothing on stdin, its stdout on our stderr.
     /// The exit code; `None` when a signal ended it.
-    pub fn hook(&self, hook: &Path, args: &[&str]) -> Result<Option<i32>> {
+    pub fn hook(&self, hook: &Path, args: &[&str], prefix: &OsStr) -> Result<Option<i32>> {
         let mut path = self.call(["--exec-path"]).line("find git's programs")?;
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
-        let set = |run: duct::Expression| run.env("PATH", path).env("GIT_PREFIX", "");
+        let set = |run: duct::Expression| run.env("PATH", path).env("GIT_PREFIX", prefix);
         let run = self.program(hook, args, set).stdin_null();
         let output = run.stdout_to_stderr().run().at("run", hook)?;
         Ok(output.status.code())

@@ -39,12 +39,14 @@ impl Processes {
         Processes::default()
     }
 
-    /// We ourselves do not count.
+    /// We ourselves do not count, nor the git that started us.
     fn scan() -> Vec<(User, Vec<PathBuf>)> {
         let ours = std::process::id();
+        let parent = std::os::unix::process::parent_id();
+        let is_git = |pid: u32| pid == parent && user(pid).command == "git";
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let read = pids.filter(|pid| *pid != ours).filter_map(|pid| {
+        let read = pids.filter(|pid| *pid != ours && !is_git(*pid)).filter_map(|pid| {
             let paths = paths_of(&PathBuf::from(format!("/proc/{pid}")));
             if paths.is_empty() { None } else { Some((user(pid), paths)) }
         });

@@ -345,16 +345,18 @@ fn untrusted(path: &Path, us: u32, depth: u32) -> Option<String> {
     }
     let mut so_far = PathBuf::new();
     for part in path.components() {
-        let parent = fs::symlink_metadata(&so_far).ok();
+        let parent = fs::metadata(&so_far).ok();
         so_far.push(part);
-        let Ok(meta) = fs::symlink_metadata(&so_far) else { return None };
         let safe_owner = |uid: u32| uid == us || uid == 0;
         // In a sticky folder only the owner may replace what is theirs.
         let mode = parent.as_ref().map_or(0, MetadataExt::mode);
         let open = |bits: u32| mode & bits != 0 && mode & 0o1000 == 0;
-        if open(0o002) || (mode & 0o1000 != 0 && mode & 0o002 != 0 && !safe_owner(meta.uid())) {
+        let meta = fs::symlink_metadata(&so_far).ok();
+        let theirs = meta.as_ref().is_some_and(|meta| mode & 0o002 != 0 && !safe_owner(meta.uid()));
+        if open(0o002) || theirs {
             return Some(format!("others may replace '{}'", so_far.display()));
         }
+        let meta = meta?;
         if meta.is_symlink() {
             let parent_owner = parent.as_ref().map_or(0, MetadataExt::uid);
             if !safe_owner(meta.uid()) || !safe_owner(parent_owner) || open(0o020) {

@@ -23,6 +23,8 @@ pub struct Repo {
     pub git_dir: PathBuf,
     /// The current worktree's folder, if we are in one.
     pub top: Option<PathBuf>,
+    /// The way from there to the folder that the command was started in.
+    pub prefix: OsString,
     /// The user's config, as it applies here.
     pub config: Config,
 }
@@ -95,6 +97,7 @@ impl Repo {
             common: PathBuf::from(OsStr::from_bytes(common)),
             top: top.map(Path::to_owned),
             git_dir,
+            prefix,
             config,
         })
     }
@@ -137,7 +140,10 @@ impl Repo {
     /// and where the git dir was put elsewhere.
     fn main_path(&self, listed: &Record) -> PathBuf {
         match (&self.top, self.config.get("core.worktree")) {
-            (Some(top), _) if self.git_dir == self.common => top.clone(),
+            // With --git-dir git takes any folder for the top.
+            (Some(top), _) if self.git_dir == self.common && top.join(".git").exists() => {
+                top.clone()
+            }
             (_, Some(path)) => normal(&self.common.join(path)),
             _ => listed.path.clone(),
         }

@@ -253,7 +253,7 @@ pub fn find<'a>(sandboxes: &'a [Sandbox], word: &OsStr) -> Result<&'a Sandbox> {
     let found: Vec<&Sandbox> = sandboxes.iter().filter(means).collect();
     match (&found[..], by_path) {
         ([one], _) => Ok(one),
-        ([], Some(sandbox)) if slashed || word == "." => Ok(sandbox),
+        ([], Some(sandbox)) if slashed || word == "." || word == ".." => Ok(sandbox),
         ([], _) => Err(unknown(sandboxes, word)),
         _ => Err(ambiguous(&found, word)),
     }

@@ -261,7 +261,8 @@ fn a_pool_stops_at_the_first_that_fails_and_keeps_what_was_made() {
         .stdout("$ROOT/job-1\n")
         .stderr(
             "created sandbox 'job-1': new branch 'job-1' from 'main'\n\
-             error: cannot create branch 'job-2': branch 'job-2/x' is in the way\n",
+             error: cannot create branch 'job-2': branch 'job-2/x' is in the way\n\
+             hint: git sandbox new job-2-2\n",
         )
         .code(1);
     assert_eq!(test.sandboxes(), ["job-1"]);

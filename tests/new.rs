@@ -110,6 +110,7 @@ fn a_branch_that_two_remotes_have_is_made_new() {
         .stdout("$ROOT/pr\n")
         .stderr(
             "warning: 'origin' and 'other' both have a branch 'pr'; this new one starts at HEAD\n\
+             hint: git -c checkout.defaultRemote=origin sandbox new pr follows that of 'origin'\n\
              created sandbox 'pr': new branch 'pr' from 'main'\n",
         )
         .ok();

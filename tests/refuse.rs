@@ -27,7 +27,7 @@ fn a_sentence_is_refused_with_a_slug() {
 fn names_that_are_gits_own_are_refused() {
     let test = Test::new();
     for (name, why, slug) in [
-        ("HEAD", "is git's own name for the current commit", "head"),
+        ("HEAD", "is git's own name for the current commit", "branch-head"),
         ("@", "is git's own name for the current commit", "my-sandbox"),
         ("deadbeef", "looks like an object id", "branch-deadbeef"),
         ("refs/heads/x", "is a full ref name, not a branch name", "refs-heads-x"),
@@ -143,7 +143,9 @@ fn from_must_be_a_commit() {
     let test = Test::new();
     for from in ["nope", "HEAD^{tree}", "HEAD:file", "-x"] {
         test.run(&["new", "fix", &format!("--from={from}")])
-            .stderr(&format!("error: '{from}' is not a commit\n"))
+            .stderr(&format!(
+                "error: '{from}' is not a commit\nhint: name a branch, a tag or a commit\n"
+            ))
             .refused();
     }
 }
@@ -153,10 +155,10 @@ fn a_branch_in_the_way_is_named() {
     let test = Test::new();
     test.git(&["branch", "a/b"]);
     test.run(&["new", "a"])
-        .stderr("error: cannot create branch 'a': branch 'a/b' is in the way\n")
+        .stderr("error: cannot create branch 'a': branch 'a/b' is in the way\nhint: git sandbox new a-2\n")
         .refused();
     test.run(&["new", "a/b/c/d"])
-        .stderr("error: cannot create branch 'a/b/c/d': branch 'a/b' is in the way\n")
+        .stderr("error: cannot create branch 'a/b/c/d': branch 'a/b' is in the way\nhint: git sandbox new a-b-c-d\n")
         .refused();
 }
 

@@ -24,6 +24,7 @@ fn show_tells_everything_known() {
              created     just now (2026-01-31T12:00:00Z)\n\
              last used   1 day ago (2026-01-30T00:00:00Z)\n\
              expires     in 89 days (2026-04-30T00:00:00Z)\n\
+             removal     safe: nothing to lose\n\
              get back    cd \"$(git sandbox path feat-ui)\"\n"
         ))
         .ok();
@@ -87,8 +88,9 @@ fn show_defaults_to_the_sandbox_it_is_in() {
     let path = test.new_sandbox(&["fix"]);
     let named = test.run(&["show", "refs/heads/fix"]).output().stdout;
     let named = String::from_utf8(named).unwrap();
-    test.run_in(&path, &["show"]).stdout(&named).ok();
-    test.run_in(&path, &["show", "."]).stdout(&named).ok();
+    let inside = named.replace("safe: nothing to lose", "refused: you are in it");
+    test.run_in(&path, &["show"]).stdout(&inside).ok();
+    test.run_in(&path, &["show", "."]).stdout(&inside).ok();
     test.run(&["show", path.to_str().unwrap()]).stdout(&named).ok();
     test.run(&["show"])
         .stderr(
@@ -116,6 +118,7 @@ fn show_says_what_is_wrong() {
              problem     its folder is not there\n\
              created     just now (2026-01-31T12:00:00Z)\n\
              expires     never\n\
+             removal     safe: nothing to lose\n\
              get back    cd \"$(git sandbox path fix)\"\n"
         ))
         .ok();

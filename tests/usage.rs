@@ -14,6 +14,10 @@ const ALL: &str = "   or: git sandbox list [--all] [--names] [-z] [--root=<folde
                       [--json] <name>...
    or: git sandbox restore [--as=<name>] [--all] [--root=<folder>] [--json]
                            [<name>]
+   or: git sandbox reap [--dry-run] [--merged] [--older-than=<days>] [--force]
+                        [--purge] [--all] [--quiet] [--finish] [--root=<folder>]
+                        [--json] [<name>...]
+   or: git sandbox doctor [--fix] [--root=<folder>] [--json]
 ";
 
 fn alone(line: &str) -> String {
@@ -68,6 +72,8 @@ fn help_of_the_program_names_every_command() {
     path                print the path of a sandbox
     rm                  move sandboxes to the trash, unless there is work in them
     restore             bring a removed sandbox back as it was, or list those that can be
+    reap                retire stale sandboxes and empty what is safe to empty from the trash
+    doctor              find what crashes, moves and other tools left behind, and repair it
 
 Without a command: list. Every command takes:
 

@@ -21,7 +21,6 @@ use crate::out::{Out, visible};
 use crate::place::{self, Root};
 use crate::repo::{self, Repo};
 use crate::sandbox::{Sandbox, State};
-use crate::signals::Signals;
 use crate::spec::{COLOR, FIX, JSON, ROOT};
 use crate::trash;
 
@@ -295,7 +294,7 @@ impl Doctor<'_> {
 /// Completes a creation as the next `new` of that name would.
 fn finish(here: &Here, sandbox: &Sandbox, args: &Args, out: Out) -> Result<()> {
     let root = Root::wanted(args.value(&ROOT), &here.repo.config, &here.repo.git)?;
-    let maker = Maker { repo: &here.repo, root, out, now: here.now, signals: Signals::note() };
+    let maker = Maker { repo: &here.repo, root, out, now: here.now };
     let dir = sandbox.path.parent().map(Path::to_owned);
     let wish = Wish {
         branch: sandbox.branch.clone(),
