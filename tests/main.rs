@@ -1,6 +1,9 @@
 //! Black-box tests: `git sandbox` as users run it.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
+mod kinds;
 mod new;
+mod removal;
 mod repo;
+mod work;
