@@ -29,17 +29,18 @@ kinds! {
         nothing staged unstaged staged_then_overwritten untracked ignored executable_bit symlinks
         empty_folders intent_to_add assume_unchanged skip_worktree deleted renamed merge
         merge_of_a_url cherry_pick revert rebase rebase_with_autostash am bisect detached
-        only_in_the_reflog private_refs nested nested_in_ignored bare_in_ignored submodule_commit
+        only_in_the_reflog private_refs private_tag fetched sparse nested nested_in_ignored
+        nested_with_nothing_of_its_own nested_hidden_edit bare_in_ignored submodule_commit
         submodule_dirty submodule_stash unborn unborn_after_a_commit stash split_index untracked_not_shown
         submodule_not_shown odd_names;
     reftable Reftable:
         nothing staged_then_overwritten untracked ignored assume_unchanged merge merge_of_a_url
         cherry_pick revert rebase rebase_with_autostash am bisect detached only_in_the_reflog
-        private_refs nested_in_ignored submodule_commit unborn unborn_after_a_commit stash;
+        private_refs private_tag nested_in_ignored submodule_commit unborn unborn_after_a_commit stash;
     sha256 Sha256:
         nothing staged_then_overwritten untracked ignored assume_unchanged merge merge_of_a_url
         cherry_pick revert rebase rebase_with_autostash am bisect detached only_in_the_reflog
-        private_refs nested_in_ignored unborn unborn_after_a_commit stash;
+        private_refs private_tag nested_in_ignored unborn unborn_after_a_commit stash;
     relative Relative:
         nothing staged_then_overwritten untracked ignored merge rebase bisect detached
         only_in_the_reflog private_refs nested_in_ignored submodule_commit submodule_dirty unborn;

@@ -5,5 +5,6 @@
 mod kinds;
 mod new;
 mod removal;
+mod removal_crash;
 mod repo;
 mod work;

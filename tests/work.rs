@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::repo::{Test, write};
 
@@ -301,6 +301,48 @@ pub const KINDS: &[Kind] = &[
         ..KIND
     },
     Kind {
+        name: "private_tag",
+        make: |test, path| {
+            let words = ["commit-tree", "-p", "HEAD", "-m", "private", "HEAD^{tree}"];
+            let commit = test.git_in(path, &words);
+            test.git_in(path, &["tag", "-a", "-m", "annotated", "private", &commit]);
+            let tag = test.git_in(path, &["rev-parse", "refs/tags/private"]);
+            test.git_in(path, &["tag", "-d", "private"]);
+            test.git_in(path, &["update-ref", "refs/worktree/tag", &tag]);
+        },
+        only_here: 1,
+        goes_on: |test, path| {
+            assert_eq!(test.git_in(path, &["cat-file", "-t", "refs/worktree/tag"]), "tag");
+            let subject = test.git_in(path, &["log", "-1", "--format=%s", "refs/worktree/tag"]);
+            assert_eq!(subject, "private");
+        },
+        ..KIND
+    },
+    Kind {
+        name: "fetched",
+        make: |test, path| {
+            test.git_in(&test.home, &["clone", "--quiet", "app", "clone"]);
+            commit(test, &test.home.join("clone"), "a", "theirs\n");
+            let url = test.home.join("clone").display().to_string();
+            test.git_in(path, &["fetch", "--quiet", &url, "main"]);
+        },
+        only_here: 1,
+        goes_on: |test, path| drop(test.git_in(path, &["merge", "--quiet", "FETCH_HEAD"])),
+        ..KIND
+    },
+    Kind {
+        name: "sparse",
+        make: |test, path| {
+            test.git_in(path, &["sparse-checkout", "set", "--no-cone", "/a"]);
+            assert!(!path.join("b").exists());
+        },
+        goes_on: |test, path| {
+            test.git_in(path, &["sparse-checkout", "disable"]);
+            assert_eq!(fs::read_to_string(path.join("b")).unwrap(), "b\n");
+        },
+        ..KIND
+    },
+    Kind {
         name: "nested",
         make: |test, path| drop(test.init(&inside(test, path, "nested"), &[])),
         reasons: &["1 uncommitted change", "unsaved work in 'nested'"],
@@ -313,6 +355,21 @@ pub const KINDS: &[Kind] = &[
         goes_on: |test, path| {
             test.git_in(&path.join("build/nested"), &["cat-file", "-e", "HEAD:file"]);
         },
+        ..KIND
+    },
+    Kind {
+        name: "nested_with_nothing_of_its_own",
+        make: |test, path| drop(clone_in_ignored(test, path)),
+        ..KIND
+    },
+    Kind {
+        name: "nested_hidden_edit",
+        make: |test, path| {
+            let clone = clone_in_ignored(test, path);
+            test.git_in(&clone, &["update-index", "--assume-unchanged", "file"]);
+            write(&clone.join("file"), "hidden\n");
+        },
+        reasons: &["unsaved work in 'build/clone'"],
         ..KIND
     },
     Kind {
@@ -384,7 +441,7 @@ pub const KINDS: &[Kind] = &[
         make: |test, path| {
             commit(test, path, "a", "1");
             fs::write(test.home.join("id"), test.git_in(path, &["rev-parse", "HEAD"])).unwrap();
-            test.git_in(path, &["reset", "--quiet", "--hard", "main"]);
+            test.git_in(path, &["update-ref", "HEAD", "main"]);
             test.git_in(path, &["symbolic-ref", "HEAD", "refs/heads/fresh"]);
         },
         reasons: &["7 uncommitted changes"],
@@ -479,6 +536,15 @@ fn concludes_merge(test: &Test, path: &Path) {
 /// A path as `Test::init` takes it.
 fn inside(test: &Test, path: &Path, name: &str) -> String {
     path.strip_prefix(&test.home).unwrap().join(name).display().to_string()
+}
+
+/// A clone, in an ignored folder, that has all its commits from elsewhere.
+fn clone_in_ignored(test: &Test, path: &Path) -> PathBuf {
+    test.init("source", &[]);
+    let clone = path.join("build/clone");
+    let to = clone.display().to_string();
+    test.git_in(&test.home, &["clone", "--quiet", "source", &to]);
+    clone
 }
 
 /// A submodule `sub` that has all its commits from elsewhere.
