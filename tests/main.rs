@@ -7,4 +7,6 @@ mod new;
 mod removal;
 mod removal_crash;
 mod repo;
+mod rm;
+mod rm_branch;
 mod work;
