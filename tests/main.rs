@@ -2,11 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
+mod hostile;
+mod in_use;
 mod kinds;
 mod new;
 mod removal;
 mod removal_crash;
 mod repo;
+mod restore;
+mod restore_branch;
 mod rm;
 mod rm_branch;
+mod rm_places;
 mod work;

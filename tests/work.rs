@@ -548,7 +548,7 @@ fn clone_in_ignored(test: &Test, path: &Path) -> PathBuf {
 }
 
 /// A submodule `sub` that has all its commits from elsewhere.
-fn submodule(test: &Test, path: &Path) {
+pub fn submodule(test: &Test, path: &Path) {
     let format = test.git(&["rev-parse", "--show-object-format"]);
     test.init("lib", &[&format!("--object-format={format}")]);
     let url = test.home.join("lib").display().to_string();
