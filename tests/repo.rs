@@ -2,7 +2,8 @@
 //!
 //! The environment is cleared: own HOME, no system or global config but the test's, fixed dates, a
 //! fixed clock. Expectations compare stdout, stderr and exit code at once. In them `$HOME`, `$APP`
-//! (the repository) and `$ROOT` (where its sandboxes go) stand for the real paths.
+//! (the repository) and `$ROOT` (where its sandboxes go) stand for the real paths, and what is got
+//! has `<name>-ID` where a random id was.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -281,6 +282,21 @@ pub fn tree(top: &Path, ignored: &[&str]) -> String {
     lines.join("\n")
 }
 
+/// The text with random ids, `<name>-<8 hex>`, as `<name>-ID`.
+pub fn without_ids(text: &str) -> String {
+    let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let mut pieces = text.split('-');
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let bytes = piece.as_bytes();
+        let is_id = bytes.iter().take_while(|byte| digit(byte)).count() == 8
+            && !bytes.get(8).is_some_and(u8::is_ascii_alphanumeric);
+        plain += "-";
+        plain += &if is_id { format!("ID{}", &piece[8..]) } else { piece.to_owned() };
+    }
+    plain
+}
+
 /// A run with what it must print. Nothing expected means nothing printed.
 #[must_use]
 pub struct Run<'a> {
@@ -318,8 +334,8 @@ impl Run<'_> {
         let output = finished(&mut self.command);
         let got = (
             output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap()),
-            String::from_utf8_lossy(&output.stdout).into_owned(),
-            String::from_utf8_lossy(&output.stderr).into_owned(),
+            without_ids(&String::from_utf8_lossy(&output.stdout)),
+            without_ids(&String::from_utf8_lossy(&output.stderr)),
         );
         let wanted = (code, self.stdout, self.stderr);
         assert!(

@@ -1,0 +1,303 @@
+//! Forged pointers, symlinks and programs in the config of what a sandbox holds: `rm` touches
+//! nothing that is not shown to be its own, and nobody's program runs.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use crate::removal::{Format, entry, repository, same, trashed};
+use crate::repo::{Test, tree, write};
+use crate::work::submodule;
+
+const FORCES: [&[&str]; 3] = [&[], &["--force"], &["--force", "--force"]];
+
+/// A repository with a sandbox, and a folder full of somebody's files.
+fn scene() -> (Test, PathBuf, PathBuf) {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let victim = test.home.join("victim");
+    write(&victim.join("diary"), "dear diary\n");
+    write(&victim.join("deep/letter"), "dear friend\n");
+    (test, path, victim)
+}
+
+/// `rm` with any force refuses, and nothing at all changes.
+fn refuses(test: &Test, name: &str, why: &str) {
+    let before = tree(&test.home, &["sandbox.lock"]);
+    for force in FORCES {
+        test.run(&[&["rm"], force, &[name]].concat())
+            .stderr(&format!("error: cannot remove '{name}': it is damaged: {why}\n"))
+            .code(1);
+        same(&tree(&test.home, &["sandbox.lock"]), &before);
+    }
+    assert!(trashed(test).is_empty());
+}
+
+#[test]
+fn an_entry_that_names_a_folder_of_files_is_refused() {
+    let (test, path, victim) = scene();
+    write(&entry(&test, &path).join("gitdir"), &format!("{}/.git\n", victim.display()));
+    refuses(&test, "victim", "its '.git' file is missing or not understood");
+}
+
+#[test]
+fn an_entry_that_names_another_repository_is_refused() {
+    let (test, path, _) = scene();
+    let other = test.init("other", &[]);
+    write(&entry(&test, &path).join("gitdir"), &format!("{}/.git\n", other.display()));
+    refuses(&test, "other", "its '.git' file is missing or not understood");
+}
+
+#[test]
+fn an_entry_that_names_another_sandbox_takes_neither() {
+    let (test, path, _) = scene();
+    let other = test.new_sandbox(&["other"]);
+    write(&entry(&test, &path).join("gitdir"), &format!("{}/.git\n", other.display()));
+    let before = tree(&test.home, &["sandbox.lock"]);
+    for force in FORCES {
+        let output = test.run(&[&["rm"], force, &["other"]].concat()).output();
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        same(&tree(&test.home, &["sandbox.lock"]), &before);
+    }
+}
+
+#[test]
+fn an_entry_that_names_the_main_worktree_is_refused() {
+    let (test, path, _) = scene();
+    write(&entry(&test, &path).join("gitdir"), &format!("{}/.git\n", test.app().display()));
+    let before = tree(&test.home, &["sandbox.lock"]);
+    for force in FORCES {
+        let output = test.run(&[&["rm"], force, &["app"]].concat()).output();
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        same(&tree(&test.home, &["sandbox.lock"]), &before);
+    }
+}
+
+#[test]
+fn an_entry_that_names_a_home_is_refused() {
+    let (test, path, _) = scene();
+    let name = test.home.file_name().unwrap().to_str().unwrap().to_owned();
+    write(&entry(&test, &path).join("gitdir"), &format!("{}/.git\n", test.home.display()));
+    let before = tree(&test.home, &["sandbox.lock"]);
+    for force in FORCES {
+        let output = test.run(&[&["rm"], force, &[name.as_str()]].concat()).output();
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        same(&tree(&test.home, &["sandbox.lock"]), &before);
+    }
+}
+
+#[test]
+fn a_folder_replaced_by_a_symlink_is_refused() {
+    let (test, path, victim) = scene();
+    fs::rename(&path, test.home.join("moved")).unwrap();
+    symlink(&victim, &path).unwrap();
+    refuses(&test, "box", "its folder is a symlink");
+}
+
+#[test]
+fn a_folder_replaced_by_a_symlink_to_itself_elsewhere_is_refused() {
+    let (test, path, _) = scene();
+    fs::rename(&path, test.home.join("moved")).unwrap();
+    symlink(test.home.join("moved"), &path).unwrap();
+    refuses(&test, "box", "its folder is a symlink");
+}
+
+#[test]
+fn a_folder_replaced_by_a_file_is_refused() {
+    let (test, path, _) = scene();
+    fs::rename(&path, test.home.join("moved")).unwrap();
+    fs::write(&path, "somebody's\n").unwrap();
+    refuses(&test, "box", "its folder is a file");
+}
+
+#[test]
+fn a_corrupt_git_file_is_refused() {
+    for text in ["", "garbage\n", "gitdir:\n", "gitdir: \n", "\0\0"] {
+        let (test, path, _) = scene();
+        fs::write(path.join(".git"), text).unwrap();
+        refuses(&test, "box", "its '.git' file is missing or not understood");
+    }
+}
+
+#[test]
+fn a_missing_git_file_is_refused() {
+    let (test, path, _) = scene();
+    fs::remove_file(path.join(".git")).unwrap();
+    refuses(&test, "box", "its '.git' file is missing or not understood");
+}
+
+#[test]
+fn a_git_file_that_is_a_symlink_is_refused() {
+    let (test, path, _) = scene();
+    fs::rename(path.join(".git"), test.home.join("pointer")).unwrap();
+    symlink(test.home.join("pointer"), path.join(".git")).unwrap();
+    refuses(&test, "box", "its '.git' file is missing or not understood");
+}
+
+#[test]
+fn a_repository_in_the_place_of_a_sandbox_is_refused() {
+    let (test, path, _) = scene();
+    fs::rename(&path, test.home.join("moved")).unwrap();
+    test.git_in(&test.home, &["clone", "--quiet", "app", &path.display().to_string()]);
+    refuses(&test, "box", "its '.git' file is missing or not understood");
+}
+
+#[test]
+fn a_git_file_that_leads_to_another_repository_is_refused() {
+    let (test, path, _) = scene();
+    let other = test.init("other", &[]);
+    let far = test.home.join("far");
+    test.git_in(&other, &["worktree", "add", "--quiet", &far.display().to_string()]);
+    fs::copy(far.join(".git"), path.join(".git")).unwrap();
+    refuses(&test, "box", "its '.git' file leads to another entry");
+}
+
+#[test]
+fn a_git_file_that_leads_to_a_sibling_is_refused() {
+    let (test, path, _) = scene();
+    let other = test.new_sandbox(&["other"]);
+    fs::copy(other.join(".git"), path.join(".git")).unwrap();
+    refuses(&test, "box", "its '.git' file leads to another entry");
+}
+
+#[test]
+fn a_pin_that_names_a_victim_harms_nobody() {
+    let (test, path, victim) = scene();
+    write(&victim.join("tree/diary"), "dear diary\n");
+    let before = tree(&victim, &[]);
+    for id in ["x", "../../heads/main"] {
+        let pin =
+            format!("git-sandbox: trashed {{\"id\":\"{id}\",\"at\":\"{}\"}}\n", victim.display());
+        fs::write(entry(&test, &path).join("locked"), pin).unwrap();
+        drop(test.run(&["new", "other"]).output());
+        drop(test.run(&["restore", "x"]).output());
+        same(&tree(&victim, &[]), &before);
+        test.git(&["rev-parse", "--verify", "--quiet", "refs/heads/main"]);
+    }
+    assert!(path.join("a").exists());
+}
+
+/// A program that leaves a mark.
+fn trap(test: &Test, name: &str) -> String {
+    let path = test.home.join(name);
+    write(&path, &format!("#!/bin/sh\ntouch {}/ran-$(basename $0)\ncat\n", test.home.display()));
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+/// Sets every trap that a repository's own config and hooks can hold.
+fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
+    let config = |key: &str, value: &str| test.git_in(work, &["config", key, value]);
+    write(&work.join(".gitattributes"), "* filter=trap\n");
+    config("filter.trap.clean", &trap(test, "clean"));
+    config("filter.trap.smudge", &trap(test, "smudge"));
+    config("filter.trap.process", &trap(test, "process"));
+    config("core.fsmonitor", &trap(test, "fsmonitor"));
+    for hook in
+        ["post-index-change", "post-checkout", "reference-transaction", "fsmonitor-watchman"]
+    {
+        fs::create_dir_all(git_dir.join("hooks")).unwrap();
+        fs::copy(trap(test, hook), git_dir.join("hooks").join(hook)).unwrap();
+    }
+    // The same size, another content and time: git has to read it, and so to filter it.
+    fs::write(work.join("file"), "two\n").unwrap();
+}
+
+fn nothing_ran(test: &Test, when: &str) {
+    let names = fs::read_dir(&test.home).unwrap().map(|entry| entry.unwrap().file_name());
+    let ran: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("ran-")).collect();
+    assert!(ran.is_empty(), "{when}: {ran:?}");
+}
+
+/// Every command that looks at a sandbox, or moves it.
+fn springs_no_trap(test: &Test) {
+    let commands: [&[&str]; 9] = [
+        &["list"],
+        &["list", "--json"],
+        &["show", "box"],
+        &["rm", "--dry-run", "box"],
+        &["rm", "box"],
+        &["rm", "--force", "box"],
+        &["restore"],
+        &["restore", "box"],
+        &["path", "box"],
+    ];
+    for words in commands {
+        drop(test.run(words).output());
+        nothing_ran(test, &words.join(" "));
+    }
+    assert!(test.at("box").exists());
+}
+
+#[test]
+fn programs_of_a_nested_repository_never_run() {
+    for folder in ["nested", "build/nested"] {
+        let (test, path, _) = scene();
+        let nested = path.join(folder);
+        test.init(nested.strip_prefix(&test.home).unwrap().to_str().unwrap(), &[]);
+        set_traps(&test, &nested.join(".git"), &nested);
+        springs_no_trap(&test);
+    }
+}
+
+#[test]
+fn programs_of_a_submodule_never_run() {
+    let (test, path, _) = scene();
+    submodule(&test, &path);
+    let sub = path.join("sub");
+    let git_dir = entry(&test, &sub);
+    set_traps(&test, &git_dir, &sub);
+    springs_no_trap(&test);
+}
+
+#[test]
+fn hooks_and_fsmonitor_of_the_repository_do_not_run_for_a_look() {
+    let (test, path, _) = scene();
+    test.git(&["config", "core.fsmonitor", &trap(&test, "fsmonitor")]);
+    for hook in ["post-index-change", "post-checkout", "reference-transaction"] {
+        fs::copy(trap(&test, hook), test.app().join(".git/hooks").join(hook)).unwrap();
+    }
+    write(&path.join("a"), "mine\n");
+    springs_no_trap(&test);
+}
+
+#[test]
+fn escape_sequences_are_shown_not_sent() {
+    let (test, path, _) = scene();
+    let reason = "\u{1b}]0;owned\u{7}\u{202e}";
+    test.git(&["worktree", "lock", "--reason", reason, &path.display().to_string()]);
+    test.run(&["rm", "box"])
+        .stderr(
+            "error: cannot remove 'box': locked: \\u{1b}]0;owned\\u{7}\\u{202e}\n\
+             hint: git sandbox rm --force --force box moves it to the trash as it is\n",
+        )
+        .code(1);
+    test.git(&["worktree", "unlock", &path.display().to_string()]);
+    let nested = path.join("build/\u{1b}[31mred");
+    test.init(nested.strip_prefix(&test.home).unwrap().to_str().unwrap(), &[]);
+    test.run(&["rm", "box"])
+        .stderr(
+            "error: cannot remove 'box': unsaved work in 'build/\\u{1b}[31mred'\n\
+             hint: git sandbox rm --force box moves it to the trash as it is\n",
+        )
+        .code(1);
+    test.run(&["rm", "\u{1b}[2J"])
+        .stderr(
+            "error: no sandbox is called '\\u{1b}[2J'\n\
+             hint: 'git sandbox list' shows what there is\n",
+        )
+        .code(1);
+}
+
+#[test]
+fn a_branch_and_a_task_with_hidden_characters_are_shown_escaped() {
+    let test = repository(Format::Files).unwrap();
+    test.git(&["branch", "a\u{202e}b"]);
+    let path = test.new_sandbox(&["box", "--branch", "a\u{202e}b", "--", "\u{1b}[31mtask"]);
+    let output = test.run(&["rm", "--delete-branch", &path.display().to_string()]).output();
+    let restored = test.run(&["restore", "box"]).output();
+    for text in [output.stdout, output.stderr, restored.stderr] {
+        let text = String::from_utf8(text).unwrap();
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+    }
+}

@@ -1,0 +1,154 @@
+//! `git sandbox rm` of a sandbox that somebody uses.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::removal::{Format, entry, repository, same, trashed};
+use crate::repo::{Test, tree, write};
+
+/// A process that does nothing until it is ended.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start(dir: &Path, stdin: impl Into<Stdio>) -> Sleeper {
+        let mut sleep = Command::new("sleep");
+        Sleeper(sleep.arg("600").current_dir(dir).stdin(stdin).spawn().unwrap())
+    }
+
+    fn pid(&self) -> u32 {
+        self.0.id()
+    }
+
+    fn end(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n";
+
+/// Refused by name, forced or not, and nothing changes; gone when forced twice; back; and free to
+/// go once the process has ended.
+fn is_refused_while_used_by(test: &Test, mut user: Sleeper) {
+    let refusal = format!(
+        "error: cannot remove 'box': in use by {} sleep\n\
+         hint: git sandbox rm --force --force box moves it to the trash as it is\n",
+        user.pid()
+    );
+    let before = tree(&test.home, &["sandbox.lock"]);
+    test.run(&["rm", "box"]).stderr(&refusal).code(1);
+    test.run(&["rm", "--force", "box"]).stderr(&refusal).code(1);
+    test.run(&["rm", "--dry-run", "box"]).stderr(&refusal).code(1);
+    same(&tree(&test.home, &["sandbox.lock"]), &before);
+    test.run(&["rm", "--force", "--force", "box"]).stderr(REMOVED).ok();
+    assert!(!test.at("box").exists());
+    test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+    test.run(&["rm", "box"]).stderr(&refusal).code(1);
+    user.end();
+    test.run(&["rm", "box"]).stderr(REMOVED).ok();
+    assert!(!test.at("box").exists());
+    assert_eq!(trashed(test).len(), 1);
+}
+
+#[test]
+fn a_process_that_sits_in_it_keeps_it() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    is_refused_while_used_by(&test, Sleeper::start(&path.join("dir"), Stdio::null()));
+}
+
+#[test]
+fn a_process_with_an_open_file_in_it_keeps_it() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let file = File::open(path.join("a")).unwrap();
+    is_refused_while_used_by(&test, Sleeper::start(&test.home, file));
+}
+
+#[test]
+fn a_process_with_a_file_in_it_that_was_deleted_keeps_it() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("x.log"), "x");
+    let file = File::open(path.join("x.log")).unwrap();
+    std::fs::remove_file(path.join("x.log")).unwrap();
+    let user = Sleeper::start(&test.home, file);
+    let refusal = format!(
+        "error: cannot remove 'box': in use by {} sleep\n\
+         hint: git sandbox rm --force --force box moves it to the trash as it is\n",
+        user.pid()
+    );
+    test.run(&["rm", "box"]).stderr(&refusal).code(1);
+    assert!(path.exists());
+}
+
+#[test]
+fn a_process_that_holds_the_shared_lock_from_elsewhere_keeps_it() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let lock = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(entry(&test, &path).join("sandbox.lock"))
+        .unwrap();
+    lock.lock_shared().unwrap();
+    is_refused_while_used_by(&test, Sleeper::start(&test.home, lock));
+}
+
+#[test]
+fn a_neighbour_in_use_keeps_nothing_else() {
+    let test = repository(Format::Files).unwrap();
+    let neighbour = test.new_sandbox(&["box-2"]);
+    let path = test.new_sandbox(&["box"]);
+    let _user = Sleeper::start(&neighbour, Stdio::null());
+    test.run(&["rm", "box"]).stderr(REMOVED).ok();
+    assert!(!path.exists() && neighbour.exists());
+}
+
+#[test]
+fn work_and_use_are_both_named() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("new"), "mine\n");
+    let user = Sleeper::start(&path, Stdio::null());
+    let pid = user.pid();
+    test.run(&["rm", "box"])
+        .stderr(&format!(
+            "error: cannot remove 'box': in use by {pid} sleep; worktree has 1 uncommitted change\n\
+             hint: git sandbox rm --force --force box moves it to the trash as it is\n"
+        ))
+        .code(1);
+    test.run(&["rm", "--force", "box"])
+        .stderr(&format!(
+            "error: cannot remove 'box': in use by {pid} sleep\n\
+             hint: git sandbox rm --force --force box moves it to the trash as it is\n"
+        ))
+        .code(1);
+    assert!(path.join("new").exists());
+}
+
+#[test]
+fn looking_at_one_in_use_does_not_touch_its_index() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    // Another time, the same content: a refresh would write it down.
+    write(&path.join("a"), "a\n");
+    let _user = Sleeper::start(&path, Stdio::null());
+    let index = entry(&test, &path).join("index");
+    let before = std::fs::read(&index).unwrap();
+    for words in [&["rm", "box"][..], &["rm", "-n", "-f", "-f", "box"], &["list"], &["show", "box"]]
+    {
+        drop(test.run(words).output());
+        assert!(std::fs::read(&index).unwrap() == before, "{words:?}");
+    }
+}

@@ -1,0 +1,277 @@
+//! A crash at every step of removal, of restore and of the recovery from either: the next command
+//! completes or undoes, and nothing is lost.
+//!
+//! `GIT_SANDBOX_CRASH_AT=<n>` kills a debug build at its n-th step; a run without that many steps
+//! completes, which ends each of these tests.
+
+use std::fs;
+use std::path::Path;
+
+use crate::removal::{
+    Format, collect_garbage, entry, kept, main_checkout, reflog, repository, same, state, trashed,
+};
+use crate::repo::{Test, tree, write};
+use crate::work::commit;
+
+/// More steps than any command has.
+const MANY: u32 = 50;
+const KILLED: i32 = 128 + 9;
+
+/// What is crashed into.
+#[derive(Clone, Copy)]
+enum Variant {
+    /// On a commit that no ref has.
+    Detached,
+    /// On a branch, with a lock of the user's.
+    Locked,
+}
+
+/// A sandbox with every sort of file, and how it was.
+struct Scene {
+    test: Test,
+    files: String,
+    state: String,
+    main: String,
+    commits: Vec<String>,
+}
+
+impl Scene {
+    fn new(variant: Variant) -> Scene {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box", "The", "task"]);
+        if let Variant::Detached = variant {
+            test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+        }
+        commit(&test, &path, "file", "committed\n");
+        write(&path.join("a"), "staged\n");
+        test.git_in(&path, &["add", "a"]);
+        write(&path.join("a"), "overwritten\n");
+        write(&path.join("b"), "unstaged\n");
+        write(&path.join("new/untracked"), "untracked\n");
+        write(&path.join("build/ignored"), "ignored\n");
+        fs::create_dir(path.join("empty")).unwrap();
+        if let Variant::Locked = variant {
+            let at = path.display().to_string();
+            test.git(&["worktree", "lock", "--reason", "on a stick", &at]);
+        }
+        let files = tree(&path, &[".git"]);
+        let state = state(&test, &path);
+        let main = main_checkout(&test);
+        let commits = reflog(&test, &path);
+        Scene { test, files, state, main, commits }
+    }
+
+    /// Runs a command that dies at a step. Whether it did; otherwise it must have succeeded.
+    fn crashes(&self, words: &[&str], step: u32) -> bool {
+        let run = self.test.run(words).env("GIT_SANDBOX_CRASH_AT", step.to_string());
+        let output = run.output();
+        match output.status.code() {
+            Some(0) => false,
+            Some(KILLED) => true,
+            other => panic!("{other:?}: {}", String::from_utf8_lossy(&output.stderr)),
+        }
+    }
+
+    fn succeeds(&self, words: &[&str]) {
+        let output = self.test.run(words).output();
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Every file is whole, at one of the two places.
+    fn files_are_somewhere(&self) {
+        let inside = trashed(&self.test).into_iter().map(|folder| folder.join("tree"));
+        let places = inside.chain([self.test.at("box")]).filter(|place| place.exists());
+        let places: Vec<_> = places.collect();
+        assert_eq!(places.len(), 1, "{places:?}");
+        same(&tree(&places[0], &[".git"]), &self.files);
+    }
+
+    /// The sandbox is as it was, and no trace of a removal is left.
+    fn is_as_it_was(&self) {
+        let test = &self.test;
+        same(&state(test, &test.at("box")), &self.state);
+        assert_eq!(kept(test), "");
+        assert!(trashed(test).is_empty());
+        for commit in &self.commits {
+            test.git(&["cat-file", "-e", commit]);
+        }
+    }
+
+    /// After a recovery: as it was, or to be brought back so.
+    fn is_whole(&self) {
+        self.files_are_somewhere();
+        if !self.test.at("box").exists() {
+            self.succeeds(&["restore", "box"]);
+        }
+        self.is_as_it_was();
+    }
+
+    /// The main checkout is as it was, but for the other sandbox.
+    fn main_is_as_it_was(&self) {
+        self.succeeds(&["rm", "--delete-branch", "other"]);
+        let other = trashed(&self.test).pop().unwrap();
+        let at = other.join("tree").display().to_string();
+        self.test.git(&["worktree", "remove", "--force", "--force", &at]);
+        same(&main_checkout(&self.test), &self.main);
+    }
+}
+
+/// Crashes removal at every step, with something done before the next command.
+fn crash_rm(variant: Variant, between: fn(&Test)) {
+    for step in 1..MANY {
+        let scene = Scene::new(variant);
+        let crashed = scene.crashes(&["rm", "--force", "--force", "box"], step);
+        between(&scene.test);
+        scene.files_are_somewhere();
+        scene.succeeds(&["new", "other"]);
+        scene.is_whole();
+        scene.main_is_as_it_was();
+        if !crashed {
+            assert!(step > 8, "removal has more than {step} steps");
+            return;
+        }
+    }
+    panic!("it never completed");
+}
+
+/// Crashes restore at every step, with something done before the next command.
+fn crash_restore(variant: Variant, between: fn(&Test)) {
+    for step in 1..MANY {
+        let scene = Scene::new(variant);
+        scene.succeeds(&["rm", "--force", "--force", "box"]);
+        let crashed = scene.crashes(&["restore", "box"], step);
+        between(&scene.test);
+        scene.files_are_somewhere();
+        scene.succeeds(&["new", "other"]);
+        scene.is_whole();
+        scene.main_is_as_it_was();
+        if !crashed {
+            assert!(step > 5, "restore has more than {step} steps");
+            return;
+        }
+    }
+    panic!("it never completed");
+}
+
+/// Crashes a command at every step, and the recovery at every step too.
+fn crash_recovery(variant: Variant, words: &[&str], prepare: fn(&Scene)) {
+    for step in 1..MANY {
+        for next in 1..MANY {
+            let scene = Scene::new(variant);
+            prepare(&scene);
+            let crashed = scene.crashes(words, step);
+            let again = scene.crashes(&["new", "other"], next);
+            scene.files_are_somewhere();
+            scene.succeeds(&["new", "other"]);
+            scene.is_whole();
+            match (crashed, again) {
+                (false, _) => return,
+                (true, false) => break,
+                (true, true) => {}
+            }
+        }
+    }
+    panic!("it never completed");
+}
+
+fn nothing(_: &Test) {}
+
+#[test]
+fn a_crash_of_rm_loses_nothing() {
+    crash_rm(Variant::Detached, nothing);
+}
+
+#[test]
+fn a_crash_of_rm_of_a_locked_one_loses_nothing() {
+    crash_rm(Variant::Locked, nothing);
+}
+
+#[test]
+fn a_crash_of_rm_and_a_gc_lose_nothing() {
+    crash_rm(Variant::Detached, collect_garbage);
+}
+
+#[test]
+fn a_crash_of_rm_of_a_locked_one_and_a_gc_lose_nothing() {
+    crash_rm(Variant::Locked, collect_garbage);
+}
+
+#[test]
+fn a_crash_of_restore_loses_nothing() {
+    crash_restore(Variant::Detached, nothing);
+}
+
+#[test]
+fn a_crash_of_restore_of_a_locked_one_loses_nothing() {
+    crash_restore(Variant::Locked, nothing);
+}
+
+#[test]
+fn a_crash_of_restore_and_a_gc_lose_nothing() {
+    crash_restore(Variant::Detached, collect_garbage);
+}
+
+#[test]
+fn a_crash_of_restore_of_a_locked_one_and_a_gc_lose_nothing() {
+    crash_restore(Variant::Locked, collect_garbage);
+}
+
+#[test]
+fn a_crash_of_the_recovery_from_rm_loses_nothing() {
+    for variant in [Variant::Detached, Variant::Locked] {
+        crash_recovery(variant, &["rm", "--force", "--force", "box"], |_| ());
+    }
+}
+
+#[test]
+fn a_crash_of_the_recovery_from_restore_loses_nothing() {
+    for variant in [Variant::Detached, Variant::Locked] {
+        let prepare = |scene: &Scene| scene.succeeds(&["rm", "--force", "--force", "box"]);
+        crash_recovery(variant, &["restore", "box"], prepare);
+    }
+}
+
+#[test]
+fn every_other_command_that_changes_something_recovers_too() {
+    for words in [&["rm", "other"][..], &["restore", "other"]] {
+        for step in 1..MANY {
+            let scene = Scene::new(Variant::Detached);
+            scene.succeeds(&["new", "other"]);
+            if words[0] == "restore" {
+                scene.succeeds(&["rm", "other"]);
+            }
+            let crashed = scene.crashes(&["rm", "--force", "box"], step);
+            scene.succeeds(words);
+            let pinned = |folder: &Path| folder.join("locked").exists();
+            if scene.test.at("box").exists() {
+                assert!(!pinned(&entry(&scene.test, &scene.test.at("box"))));
+                same(&state(&scene.test, &scene.test.at("box")), &scene.state);
+            } else {
+                scene.succeeds(&["restore", "box"]);
+                same(&state(&scene.test, &scene.test.at("box")), &scene.state);
+            }
+            if !crashed {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn looking_after_a_crash_changes_nothing() {
+    for step in 1..MANY {
+        let scene = Scene::new(Variant::Locked);
+        let crashed = scene.crashes(&["rm", "--force", "--force", "box"], step);
+        let before = tree(&scene.test.home, &[]);
+        for words in
+            [&["list"][..], &["list", "--all"], &["restore"], &["rm", "--dry-run", "-f", "x"]]
+        {
+            scene.succeeds(words);
+        }
+        same(&tree(&scene.test.home, &[]), &before);
+        if !crashed {
+            return;
+        }
+    }
+    panic!("it never completed");
+}
