@@ -115,7 +115,7 @@ impl Maker<'_> {
                 found.map_or((Target::Detached, Vec::new()), |found| (found.target, found.several));
             let place = Place::of(self.repo, self.root.clone(), &worktrees);
             let trash = Trash { repo: self.repo, git: git.clone(), place: &place, now: self.now };
-            if trash.recover(&worktrees)? {
+            if trash.recover(&worktrees, self.out) {
                 continue;
             }
             match self.existing(wish, &worktrees, &place)? {

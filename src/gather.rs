@@ -7,10 +7,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
+use crate::config::Config;
+use crate::error::{Error, Result};
 use crate::git::Git;
+use crate::keep::{self, Unreached};
 use crate::live::Processes;
 use crate::porcelain;
+use crate::precious;
 use crate::repo::{Repo, Worktrees};
 use crate::sandbox::{CREATING, Sandbox, State};
 use crate::verdict::{Facts, Known};
@@ -47,14 +50,24 @@ pub fn facts(
         return facts;
     }
     let git = repo.git.at(&sandbox.path);
+    let main = (!worktrees.main.bare).then_some(worktrees.main.path.as_path());
     let operation = sandbox.operation(&repo.git, repo.is_reftable());
-    let (changes, hidden, nested) = std::thread::scope(|scope| {
-        let changes = scope.spawn(|| changes(&git));
+    let only_here = || {
+        let held = keep::held_by(&repo.git, &sandbox.entry)?;
+        Ok(Unreached::among(&repo.git, &repo.common, &held.commits)?.count(&held.commits))
+    };
+    std::thread::scope(|scope| {
+        let files = scope.spawn(|| files(&git, &repo.config, main));
         let hidden = scope.spawn(|| hidden(&git, sandbox));
+        let only_here = scope.spawn(|| only_here().map_err(|error: Error| error.to_string()));
         let nested = nested(&repo.git, &sandbox.path);
-        (joined(changes.join()), joined(hidden.join()), nested)
-    });
-    Facts { changes, hidden, operation, nested, ..facts }
+        let (changes, precious) = match joined(files.join()) {
+            Ok((changes, precious)) => (Ok(changes), Ok(precious)),
+            Err(why) => (Err(why), Ok(0)),
+        };
+        let (hidden, only_here) = (joined(hidden.join()), joined(only_here.join()));
+        Facts { changes, hidden, operation, nested, precious, only_here, ..facts }
+    })
 }
 
 /// What forbids moving a folder that git knows nothing of.
@@ -116,22 +129,22 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn changes(git: &Git) -> Known<u64> {
-    // The setting reaches into submodules, the option does not.
-    let words = ["-c", "status.showUntrackedFiles=all", "status", "--porcelain=v2", "-z"];
-    let words = words.iter().chain(&["--untracked-files=all", "--ignore-submodules=none"]);
-    let answer = git.look(words).ask().map_err(|error| error.to_string())?;
-    match porcelain::status(&answer.stdout) {
-        Some(status) if answer.ok() => Ok(status.changes()),
-        Some(_) => Err(answer.why()),
-        None => Err("git status cannot be understood".into()),
-    }
+/// How many files have changes, and how many ignored ones are precious. Submodules answer for
+/// themselves, as nested repositories do.
+fn files(git: &Git, config: &Config, main: Option<&Path>) -> Known<(u64, u64)> {
+    let words = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored=matching"];
+    let answer = git.look(words).arg("--ignore-submodules=dirty").ask();
+    let answer = answer.map_err(|error| error.to_string())?;
+    let status =
+        porcelain::status(&answer.stdout).filter(|_| answer.ok()).ok_or_else(|| answer.why())?;
+    let precious = precious::among(git, config, &status.ignored, main);
+    Ok((status.changes(), precious.map_err(|error| error.to_string())?))
 }
 
 /// Edits of files that git was told not to look at. They show in a small index of just those files,
 /// made without the flags; the real one is only read.
 pub fn hidden(git: &Git, sandbox: &Sandbox) -> Known<u64> {
-    let fail = |error: crate::error::Error| error.to_string();
+    let fail = |error: Error| error.to_string();
     let listed = git.look(["ls-files", "-v", "-s", "-z"]).read("list its files").map_err(fail)?;
     let flagged = porcelain::flagged(&listed);
     let there = |path: &PathBuf| fs::symlink_metadata(sandbox.path.join(path)).is_ok();
@@ -158,7 +171,7 @@ fn found_hidden(git: &Git, index: &Path, records: &[u8]) -> Result<Vec<PathBuf>>
     let call = |words: &[&str]| git.look(settings).args(words).env("GIT_INDEX_FILE", index);
     let made = call(&["update-index", "-z", "--index-info"]).ask_with(records.to_vec())?;
     if !made.ok() {
-        return Err(crate::error::Error::Git { doing: doing.into(), why: made.why() });
+        return Err(Error::Git { doing: doing.into(), why: made.why() });
     }
     // Its exit code only says that something differs.
     call(&["update-index", "-q", "--refresh"]).ask()?;
@@ -208,7 +221,7 @@ pub fn look_inside(folder: &Path) -> std::io::Result<Inside> {
 fn has_work(git: &Git, folder: &Path) -> Result<bool> {
     let git = git.at(folder);
     let config = git.call(["config", "--list", "-z"]).read("read its config")?;
-    let config = crate::config::Config::parse(&config);
+    let config = Config::parse(&config);
     let muted: Vec<String> =
         config.filters().flat_map(|key| ["-c".into(), format!("{key}=")]).collect();
     let commits = ["rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
@@ -217,6 +230,11 @@ fn has_work(git: &Git, folder: &Path) -> Result<bool> {
     }
     if config.get("core.bare") == Some("true") {
         return Ok(false);
+    }
+    // A file that git was told not to look at may have been edited.
+    let listed = git.look(["ls-files", "-v", "-s", "-z"]).read("list its files")?;
+    if !porcelain::flagged(&listed).paths.is_empty() {
+        return Ok(true);
     }
     let words =
         ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=none"];

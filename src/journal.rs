@@ -24,12 +24,43 @@ pub struct Pin {
     pub id: String,
     /// Its folder in the trash.
     pub at: PathBuf,
-    /// The user's own lock reason.
+    /// The user's own lock, byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub locked: Option<String>,
+    locked: Option<Reason>,
+}
+
+/// What stands in git's lock file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Reason {
+    Text(String),
+    Bytes(Vec<u8>),
 }
 
 impl Pin {
+    /// For an entry that may have a lock of its own.
+    pub fn new(id: &str, at: PathBuf, entry: &Path) -> Pin {
+        let locked = fs::read(entry.join("locked")).ok();
+        let locked = locked.map(|bytes| match String::from_utf8(bytes) {
+            Ok(text) => Reason::Text(text),
+            Err(error) => Reason::Bytes(error.into_bytes()),
+        });
+        Pin { id: id.to_owned(), at, locked }
+    }
+
+    /// For a folder that git knows nothing of.
+    pub fn without_entry(id: &str, at: PathBuf) -> Pin {
+        Pin { id: id.to_owned(), at, locked: None }
+    }
+
+    /// The user's own lock reason.
+    pub fn users_lock(&self) -> Option<String> {
+        self.locked.as_ref().map(|reason| match reason {
+            Reason::Text(text) => text.trim_end().to_owned(),
+            Reason::Bytes(bytes) => String::from_utf8_lossy(bytes).trim_end().to_owned(),
+        })
+    }
+
     /// From a lock reason, if it is one of ours.
     pub fn parse(reason: &str) -> Option<Pin> {
         serde_json::from_str(reason.strip_prefix(PINNED)?).ok()
@@ -52,8 +83,8 @@ impl Pin {
     pub fn release(&self, entry: &Path) -> Result<()> {
         let path = entry.join("locked");
         match &self.locked {
-            Some(reason) if reason.is_empty() => replace(&path, b""),
-            Some(reason) => replace(&path, format!("{reason}\n").as_bytes()),
+            Some(Reason::Text(text)) => replace(&path, text.as_bytes()),
+            Some(Reason::Bytes(bytes)) => replace(&path, bytes),
             None => fs::remove_file(&path).at("unlock", &path),
         }
     }
@@ -181,7 +212,8 @@ mod tests {
 
     #[test]
     fn a_pin_survives_git() {
-        let pin = Pin { id: "x-1".into(), at: "/t/x-1".into(), locked: Some("a\nb".into()) };
+        let locked = Some(Reason::Bytes(vec![b'a', b'\n', 0xff]));
+        let pin = Pin { id: "x-1".into(), at: "/t/x-1".into(), locked };
         let reason = format!("{PINNED}{}", serde_json::to_string(&pin).unwrap());
         assert!(!reason.contains('\n'));
         assert_eq!(Pin::parse(&reason), Some(pin));

@@ -12,16 +12,19 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::git::Git;
 use crate::time::counted;
+use crate::verdict::ONLY_HERE;
 
 /// Where kept commits are.
 pub const KEPT: &str = "refs/sandbox/kept/";
 
-/// What a private git dir holds: full ids of commits and of trees.
+/// What a private git dir holds, by full ids.
 #[derive(Debug, Default)]
 pub struct Held {
     /// Commits, or ids that may be some.
     pub commits: BTreeSet<String>,
-    trees: BTreeSet<String>,
+    /// Trees and blobs, as `git mktree` reads them.
+    files: BTreeSet<String>,
+    tags: BTreeSet<String>,
 }
 
 /// Commits that no shared ref reaches, with their parents.
@@ -96,27 +99,24 @@ pub fn keep_with_index(git: &Git, common: &Path, entry: &Path, id: &str) -> Resu
         let staged = within(git, entry, ["write-tree"]).ask()?;
         let head = within(git, entry, ["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).ask()?;
         if staged.ok() && staged.stdout != head.stdout {
-            held.trees.insert(String::from_utf8_lossy(&staged.stdout).trim().to_owned());
+            held.files.insert(tree_entry(String::from_utf8_lossy(&staged.stdout).trim()));
             kept.push("what was staged".to_owned());
         }
     }
     let count = keep_all(git, common, &held, id)?;
-    kept.extend((count > 0).then(|| counted(count, "commit")));
+    kept.extend((count > 0).then(|| format!("{}{ONLY_HERE}", counted(count, "commit"))));
     Ok((!kept.is_empty()).then(|| format!("kept {} in {KEPT}{id}", kept.join(" and "))))
 }
 
 fn keep_all(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     let unreached = Unreached::among(git, common, &held.commits)?;
     let tips = unreached.tips(&held.commits);
-    if tips.is_empty() && held.trees.is_empty() {
+    if tips.is_empty() && held.files.is_empty() && held.tags.is_empty() {
         return Ok(0);
     }
     let doing = "keep commits that only it holds";
     let git = git.at(common);
-    let entries = held
-        .trees
-        .iter()
-        .fold(String::new(), |text, id| text + "040000 tree " + id + "\t" + id + "\n");
+    let entries: String = held.files.iter().map(String::as_str).collect();
     let tree = git.look(["mktree"]).ask_with(entries.into_bytes())?;
     let tree = String::from_utf8_lossy(&tree.stdout).trim().to_owned();
     let identity = ["-c", "user.name=git-sandbox", "-c", "user.email=git-sandbox@localhost"];
@@ -125,22 +125,31 @@ fn keep_all(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     let commit = git.look(identity).args(["commit-tree", "-m", &message]).args(parents).arg(tree);
     let commit = commit.line(doing)?;
     git.look(["update-ref", &format!("{KEPT}{id}")]).arg(commit).done(doing)?;
+    // A tag can be neither a parent nor a file.
+    for (number, tag) in held.tags.iter().enumerate() {
+        git.look(["update-ref", &format!("{KEPT}{id}.tag{number}"), tag]).done(doing)?;
+    }
     Ok(unreached.count(&held.commits))
 }
 
-/// Drops the ref again, once the worktree itself holds its commits as before.
+/// Drops what was kept, once the worktree itself holds it as before.
 pub fn let_go(git: &Git, common: &Path, id: &str) -> Result<()> {
-    let name = format!("{KEPT}{id}");
-    git.at(common).look(["update-ref", "-d", &name]).done("drop what was kept")
+    let (git, name) = (git.at(common), format!("{KEPT}{id}"));
+    let words = ["for-each-ref", "--format=%(refname)", &name, &format!("{name}.tag*")];
+    let kept = git.look(words).read("find what was kept")?;
+    for name in String::from_utf8_lossy(&kept).lines() {
+        git.look(["update-ref", "-d", name]).done("drop what was kept")?;
+    }
+    Ok(())
 }
 
 /// Everything in a private git dir that reads like an object id: HEAD, its reflog, pseudo refs such
 /// as `MERGE_HEAD`, refs of its own, and the state of operations in progress, where ids may be
 /// shortened and may be of trees.
 pub fn held_by(git: &Git, entry: &Path) -> Result<Held> {
-    let plain = ["HEAD", "ORIG_HEAD", "logs", "refs"].map(|name| entry.join(name));
+    let plain = ["HEAD", "ORIG_HEAD", "logs"].map(|name| entry.join(name));
     let mut held = Held::default();
-    let mut doubtful = BTreeSet::new();
+    let (mut doubtful, mut named) = (BTreeSet::new(), BTreeSet::new());
     let mut todo = vec![entry.to_owned()];
     while let Some(folder) = todo.pop() {
         for file in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -149,18 +158,25 @@ pub fn held_by(git: &Git, entry: &Path) -> Result<Held> {
                 todo.push(path);
             } else if kind.is_file() && !is_index(&path) {
                 let bytes = fs::read(&path).unwrap_or_default();
-                match plain.iter().any(|plain| path.starts_with(plain)) {
-                    true => held.commits.extend(ids_among(&bytes, 40)),
-                    false => doubtful.extend(ids_among(&bytes, 7)),
+                match () {
+                    () if plain.iter().any(|plain| path.starts_with(plain)) => {
+                        held.commits.extend(ids_among(&bytes, 40));
+                    }
+                    () if path.starts_with(entry.join("refs")) => {
+                        named.extend(ids_among(&bytes, 40))
+                    }
+                    () => doubtful.extend(ids_among(&bytes, 7)),
                 }
             }
         }
     }
     if entry.join("reftable").is_dir() {
-        doubtful.extend(ids_in_table(git, entry)?);
+        named.extend(ids_in_table(git, entry)?);
     }
+    doubtful.extend(named.iter().cloned());
+    doubtful.retain(|id| !held.commits.contains(id));
     if !doubtful.is_empty() {
-        classify(git, entry, &doubtful, &mut held)?;
+        classify(git, entry, &doubtful, &named, &mut held)?;
     }
     Ok(held)
 }
@@ -170,9 +186,16 @@ fn is_index(path: &Path) -> bool {
     name.starts_with(b"index") || name.starts_with(b"sharedindex") || name.starts_with(b"sandbox.")
 }
 
-/// Asks git what the ids are.
-fn classify(git: &Git, entry: &Path, ids: &BTreeSet<String>, held: &mut Held) -> Result<()> {
-    let input = ids.iter().fold(String::new(), |text, id| text + id + "\n");
+/// Asks git what the ids are, and what tags stand for. A blob counts only if a ref names it: patches
+/// in progress are full of others.
+fn classify(
+    git: &Git,
+    entry: &Path,
+    ids: &BTreeSet<String>,
+    named: &BTreeSet<String>,
+    held: &mut Held,
+) -> Result<()> {
+    let input = ids.iter().fold(String::new(), |text, id| text + id + "\n" + id + "^{}\n");
     let words = ["cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer"];
     let answer = within(git, entry, words).ask_with(input.into_bytes())?;
     if !answer.ok() {
@@ -180,12 +203,20 @@ fn classify(git: &Git, entry: &Path, ids: &BTreeSet<String>, held: &mut Held) ->
     }
     for line in String::from_utf8_lossy(&answer.stdout).lines() {
         match line.split_once(' ') {
-            Some((id, "commit" | "tag")) => drop(held.commits.insert(id.to_owned())),
-            Some((id, "tree")) => drop(held.trees.insert(id.to_owned())),
+            Some((id, "commit")) => drop(held.commits.insert(id.to_owned())),
+            Some((id, "tag")) => drop(held.tags.insert(id.to_owned())),
+            Some((id, "tree")) => drop(held.files.insert(tree_entry(id))),
+            Some((id, "blob")) if named.contains(id) => {
+                held.files.insert(format!("100644 blob {id}\t{id}\n"));
+            }
             _ => {}
         }
     }
     Ok(())
+}
+
+fn tree_entry(id: &str) -> String {
+    format!("040000 tree {id}\t{id}\n")
 }
 
 /// With reftable, refs and reflog are in the table: git is asked.
@@ -205,6 +236,12 @@ fn ids_in_table(git: &Git, entry: &Path) -> Result<BTreeSet<String>> {
     let mut ids: BTreeSet<String> =
         lines.filter(|(_, name)| private(name)).map(|(id, _)| id.to_owned()).collect();
     let reflog = within(git, entry, ["log", "-g", "--format=%H", "HEAD", "--"]).ask()?;
+    if !reflog.ok() {
+        // An unborn HEAD has a reflog that git does not show alone: rather too much than too little.
+        let all =
+            within(git, entry, ["rev-list", "--no-walk", "--single-worktree", "--reflog"]).ask()?;
+        ids.extend(ids_among(&all.stdout, 40));
+    }
     ids.extend(ids_among(&reflog.stdout, 40));
     Ok(ids)
 }

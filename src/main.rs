@@ -22,6 +22,7 @@ mod out;
 mod place;
 mod pointer;
 mod porcelain;
+mod precious;
 mod purge;
 mod record;
 mod repo;

@@ -83,7 +83,7 @@ pub fn items(folders: &[PathBuf]) -> Vec<Result<Item>> {
                 journal
             }
         };
-        let pin = Pin { id: journal.id.clone(), at: folder.clone(), locked: None };
+        let pin = Pin::without_entry(&journal.id, folder.clone());
         Ok(Some(Item { pin, journal }))
     };
     folders.iter().filter_map(|folder| read(folder).transpose()).collect()

@@ -6,24 +6,19 @@
 //! so that a killed purge goes on with the next `reap`; then the files go, then git's entry, then
 //! the journal. The kept ref stays.
 
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::delete;
 use crate::error::{Doing, Error, Result};
 use crate::gather;
-use crate::git::Git;
 use crate::journal::{Journal, Stage};
 use crate::live::Processes;
 use crate::porcelain;
+use crate::precious;
 use crate::sandbox::Sandbox;
 use crate::step;
 use crate::time::counted;
 use crate::trash::{Item, Trash};
-
-/// Ignored files that matter, unless `sandbox.precious` says otherwise.
-const PRECIOUS: [&str; 5] = [".env*", "*.local", "*.sqlite*", "*.pem", "*.key"];
 
 impl Trash<'_> {
     /// What would be lost with this item, in words; nothing if it may go.
@@ -73,31 +68,10 @@ impl Trash<'_> {
             hidden.map_err(|why| Error::Git { doing: "read its files".into(), why })?,
             "hidden edit",
         );
-        let precious = self.precious(&git, &status.ignored)?;
-        let changed = precious.iter().filter(|path| !is_copy(&item.tree(), main, path));
-        lose(changed.count() as u64, "precious file");
+        lose(precious::among(&git, &self.repo.config, &status.ignored, main)?, "precious file");
         let operation = sandbox.operation(&self.git, self.repo.is_reftable());
         losses.extend(operation.map(|operation| format!("{operation} in progress")));
         Ok(losses)
-    }
-
-    /// Those of the ignored files that the user's patterns call precious; git matches them.
-    fn precious(&self, git: &Git, ignored: &[PathBuf]) -> Result<Vec<PathBuf>> {
-        let is_file = |path: &&PathBuf| !path.as_os_str().as_bytes().ends_with(b"/");
-        let files: Vec<&PathBuf> = ignored.iter().filter(is_file).collect();
-        let mut patterns: Vec<&str> = self.repo.config.all("sandbox.precious").collect();
-        if patterns.is_empty() {
-            patterns = PRECIOUS.to_vec();
-        }
-        let patterns: Vec<String> =
-            patterns.iter().map(|pattern| format!("--exclude={pattern}")).collect();
-        let mut precious = Vec::new();
-        for files in files.chunks(500) {
-            let words = ["--literal-pathspecs", "ls-files", "--others", "--ignored", "-z"];
-            let call = git.look(words).args(&patterns).arg("--").args(files);
-            precious.extend(porcelain::paths(&call.read("find precious files")?));
-        }
-        Ok(precious)
     }
 
     /// Writes down that an item is to be deleted: from here on there is no way back.
@@ -121,14 +95,4 @@ impl Trash<'_> {
         step::reached();
         Journal::remove(&pin.at)
     }
-}
-
-/// Whether the main worktree has the very same file, from which it was copied.
-fn is_copy(tree: &Path, main: Option<&Path>, path: &Path) -> bool {
-    let Some(main) = main else { return false };
-    let plain = |file: &Path| fs::symlink_metadata(file).is_ok_and(|meta| meta.is_file());
-    let (ours, theirs) = (tree.join(path), main.join(path));
-    plain(&ours)
-        && plain(&theirs)
-        && fs::read(ours).ok().is_some_and(|bytes| fs::read(theirs).ok() == Some(bytes))
 }

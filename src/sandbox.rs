@@ -32,6 +32,8 @@ pub struct Sandbox {
     pub head: Option<String>,
     /// Its branch, also while a rebase or bisect holds it.
     pub branch: Option<OsString>,
+    /// Whether HEAD is on no branch, as it is while rebasing.
+    pub detached: bool,
     /// The lock reason.
     pub locked: Option<String>,
     /// Whether it stands below the root in force.
@@ -110,9 +112,10 @@ impl Sandbox {
             entry: tree.entry.clone(),
             head: record.head.clone(),
             branch: record.branch.as_deref().map(short).or(held),
+            detached: record.branch.is_none(),
             // A removal that a crash stopped early has not happened.
             locked: match record.locked.as_deref().and_then(Pin::parse) {
-                Some(pin) => pin.locked,
+                Some(pin) => pin.users_lock(),
                 None => record.locked.clone(),
             },
             managed: place.manages(&record.path),
@@ -132,6 +135,7 @@ impl Sandbox {
             entry: entry.to_owned(),
             head: None,
             branch: None,
+            detached: true,
             locked: None,
             managed: true,
             state: State::Ready,
@@ -187,8 +191,14 @@ impl Sandbox {
     /// Of an idle one the index is refreshed: right after a checkout git would otherwise read every
     /// file again each time.
     pub fn status(&self, git: &Git, idle: bool) -> Result<Status, String> {
-        const WORDS: [&str; 5] =
-            ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
+        const WORDS: [&str; 6] = [
+            "status",
+            "--porcelain=v2",
+            "--branch",
+            "-z",
+            "--untracked-files=all",
+            "--ignore-submodules=dirty",
+        ];
         let git = git.at(&self.path);
         let call = if idle { git.refresh(WORDS) } else { git.look(WORDS) };
         let answer = call.ask().map_err(|error| error.to_string())?;
@@ -280,7 +290,8 @@ fn ambiguous(found: &[&Sandbox], word: &OsStr) -> Error {
     Error::Ambiguous { word: word.to_string_lossy().into_owned(), candidates }
 }
 
-fn short(full: &OsStr) -> OsString {
+/// `refs/heads/x` as `x`.
+pub fn short(full: &OsStr) -> OsString {
     let bytes = full.as_bytes();
     OsStr::from_bytes(bytes.strip_prefix(b"refs/heads/").unwrap_or(bytes)).to_owned()
 }

@@ -19,6 +19,7 @@ use crate::git::Git;
 use crate::journal::{Journal, Pin, Stage, TREE};
 use crate::keep;
 use crate::name;
+use crate::out::Out;
 use crate::place::{self, Place};
 use crate::pointer;
 use crate::repo::{Repo, Worktree, Worktrees};
@@ -69,6 +70,8 @@ pub enum Attached {
     Recreated(String),
     /// Its commit, detached: the branch has moved on.
     Moved(String),
+    /// Its commit, detached: the branch had vanished and cannot be made again.
+    Blocked(String),
     /// Its commit, detached: the branch is checked out elsewhere.
     Taken(String, PathBuf),
 }
@@ -104,49 +107,55 @@ pub fn items(worktrees: &Worktrees) -> Vec<Result<Item>> {
 
 impl Trash<'_> {
     /// Finishes or undoes what a crash left. Whether there was anything.
-    pub fn recover(&self, worktrees: &Worktrees) -> Result<bool> {
+    pub fn recover(&self, worktrees: &Worktrees, out: Out) -> bool {
         let mut changed = false;
         for tree in &worktrees.linked {
-            let Some(pin) = pin_of(tree) else { continue };
-            let entry = &tree.entry;
-            let there = pin.at.join(TREE).symlink_metadata().is_ok();
-            match Journal::of(&pin, entry)? {
-                Some(journal) if matches!(journal.stage, Stage::Trashed | Stage::Purging) => {
-                    continue;
+            match self.recover_one(tree, worktrees) {
+                Ok(mended) => changed |= mended,
+                // One that cannot be mended keeps nobody from working on others.
+                Err(error) => {
+                    out.warn(&format!("an interrupted removal or restore is still there: {error}"))
                 }
-                Some(journal) => match &journal.stage {
-                    Stage::Restoring(_) if there => {
-                        Journal { stage: Stage::Trashed, ..journal.clone() }.write(&pin.at)?;
-                    }
-                    Stage::Restoring(target) => {
-                        self.complete_restore(&pin, &journal, target, worktrees)?;
-                    }
-                    _ if there => self.complete_removal(&pin, &journal)?,
-                    _ => self.undo(&pin, entry)?,
-                },
-                None => self.undo(&pin, entry)?,
             }
-            changed = true;
         }
-        Ok(changed)
+        changed
+    }
+
+    fn recover_one(&self, tree: &Worktree, worktrees: &Worktrees) -> Result<bool> {
+        let Some(pin) = pin_of(tree) else { return Ok(false) };
+        let entry = &tree.entry;
+        let there = pin.at.join(TREE).symlink_metadata().is_ok();
+        match Journal::of(&pin, entry)? {
+            Some(journal) if matches!(journal.stage, Stage::Trashed | Stage::Purging) => {
+                return Ok(false);
+            }
+            Some(journal) => match &journal.stage {
+                Stage::Restoring(_) if there => {
+                    Journal { stage: Stage::Trashed, ..journal.clone() }.write(&pin.at)?;
+                }
+                Stage::Restoring(target) => {
+                    self.complete_restore(&pin, &journal, target, worktrees)?;
+                }
+                _ if there => self.complete_removal(&pin, &journal)?,
+                _ => self.undo(&pin, entry)?,
+            },
+            None => self.undo(&pin, entry)?,
+        }
+        Ok(true)
     }
 
     /// Moves a sandbox into the trash. The caller has the verdict and both locks.
     pub fn remove(&self, sandbox: &Sandbox, facts: &Facts, reason: &str) -> Result<Removed> {
         let id = format!("{}-{}", name::slug(&sandbox.name()), random_hex()?);
         let at = self.folder_for(&sandbox.path)?.join(&id);
-        let pin = Pin { id: id.clone(), at, locked: sandbox.locked.clone() };
-        let mut holds: Vec<String> = crate::verdict::work(facts);
+        let pin = Pin::new(&id, at, &sandbox.entry);
         let entry = &sandbox.entry;
         step::reached();
         pin.set(entry)?;
         step::reached();
         let moved = keep::keep(&self.git, &self.repo.common, entry, &id).and_then(|only_here| {
             step::reached();
-            if only_here > 0 {
-                holds.push(format!("{} only here", time::counted(only_here, "commit")));
-            }
-            let journal = self.journal(sandbox, facts, reason, &id, holds)?;
+            let journal = self.journal(sandbox, facts, reason, &id)?;
             place::make_folder(&pin.at)?;
             step::reached();
             journal.write(&pin.at)?;
@@ -173,14 +182,7 @@ impl Trash<'_> {
         Ok(Removed { id, only_here, reserved })
     }
 
-    fn journal(
-        &self,
-        sandbox: &Sandbox,
-        facts: &Facts,
-        reason: &str,
-        id: &str,
-        holds: Vec<String>,
-    ) -> Result<Journal> {
+    fn journal(&self, sandbox: &Sandbox, facts: &Facts, reason: &str, id: &str) -> Result<Journal> {
         let head = keep::within(&self.git, &sandbox.entry, ["symbolic-ref", "--quiet", "HEAD"]);
         let head = head.ask()?;
         let branch = head.ok().then(|| String::from_utf8(head.stdout.trim_ascii_end().to_vec()));
@@ -195,7 +197,7 @@ impl Trash<'_> {
             head: sandbox.head.clone(),
             removed: time::rfc3339(self.now),
             reason: reason.to_owned(),
-            holds,
+            holds: crate::verdict::holds(facts),
             nested: facts.nested.clone().unwrap_or_default(),
         })
     }
@@ -316,7 +318,8 @@ impl Trash<'_> {
         };
         let elsewhere = worktrees.linked.iter().find(on_it).map(|tree| &tree.record);
         let main = &worktrees.main;
-        let main = (main.branch.as_deref() == Some(branch.as_ref())).then_some(main);
+        let held = || sandbox::branch_held_by(&self.repo.common).as_deref() == Some(name.as_ref());
+        let main = (main.branch.as_deref() == Some(branch.as_ref()) || held()).then_some(main);
         if let Some(record) = elsewhere.or(main) {
             return Ok(Attached::Taken(name, record.path.clone()));
         }
@@ -329,7 +332,9 @@ impl Trash<'_> {
             Some(_) => return Ok(Attached::Moved(name)),
             None => {
                 let words = ["update-ref", "-m", "git sandbox: restored", branch, head, ""];
-                self.git.at(&self.repo.common).look(words).done("re-create the branch")?;
+                if !self.git.at(&self.repo.common).look(words).ask()?.ok() {
+                    return Ok(Attached::Blocked(name));
+                }
                 Attached::Recreated(name)
             }
         };

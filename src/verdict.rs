@@ -25,6 +25,8 @@ pub struct Facts {
     pub hidden: Known<u64>,
     pub operation: Option<&'static str>,
     pub nested: Known<Vec<PathBuf>>,
+    pub precious: Known<u64>,
+    pub only_here: Known<u64>,
 }
 
 /// How much force an objection yields to.
@@ -97,11 +99,23 @@ pub fn objections(facts: &Facts) -> Vec<Objection> {
     found
 }
 
-/// What in it is work that is nowhere else, in words.
-pub fn work(facts: &Facts) -> Vec<String> {
+/// What in it is nowhere else, in words: work, files that matter, commits.
+pub fn holds(facts: &Facts) -> Vec<String> {
     let found = objections(facts).into_iter().filter(|objection| objection.yields == Yields::Once);
-    found.map(|objection| objection.text.replacen("worktree has ", "", 1)).collect()
+    let mut held: Vec<String> =
+        found.map(|objection| objection.text.replacen("worktree has ", "", 1)).collect();
+    let mut hold = |known: &Known<u64>, noun: &str, end: &str| match known {
+        Ok(0) => {}
+        Ok(count) => held.push(format!("{}{end}", counted(*count, noun))),
+        Err(why) => held.push(format!("cannot tell: {why}")),
+    };
+    hold(&facts.precious, "precious file", "");
+    hold(&facts.only_here, "commit", ONLY_HERE);
+    held
 }
+
+/// What follows the number of commits that only a sandbox holds.
+pub const ONLY_HERE: &str = " only here";
 
 /// What stands in the way of removal with this much force: nothing, or objections and what would
 /// waive them.
@@ -134,6 +148,8 @@ impl Facts {
             hidden: Ok(0),
             operation: None,
             nested: Ok(Vec::new()),
+            precious: Ok(0),
+            only_here: Ok(0),
         }
     }
 }

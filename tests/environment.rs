@@ -135,7 +135,7 @@ fn a_whole_life(test: &Test) {
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
         format!(
-            "the folder of 'fix' was gone; kept 1 commit in {kept}\n\
+            "the folder of 'fix' was gone; kept 1 commit only here in {kept}\n\
              created sandbox 'fix': branch 'fix'\n"
         )
     );

@@ -293,7 +293,7 @@ fn escape_sequences_are_shown_not_sent() {
 fn a_branch_and_a_task_with_hidden_characters_are_shown_escaped() {
     let test = repository(Format::Files).unwrap();
     test.git(&["branch", "a\u{202e}b"]);
-    let path = test.new_sandbox(&["box", "--branch", "a\u{202e}b", "--", "\u{1b}[31mtask"]);
+    let path = test.new_sandbox(&["box", "--branch", "a\u{202e}b", "\u{1b}[31mtask"]);
     let output = test.run(&["rm", "--delete-branch", &path.display().to_string()]).output();
     let restored = test.run(&["restore", "box"]).output();
     for text in [output.stdout, output.stderr, restored.stderr] {

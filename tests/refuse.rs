@@ -29,7 +29,7 @@ fn names_that_are_gits_own_are_refused() {
     for (name, why, slug) in [
         ("HEAD", "is git's own name for the current commit", "branch-head"),
         ("@", "is git's own name for the current commit", "my-sandbox"),
-        ("deadbeef", "looks like an object id", "branch-deadbeef"),
+        ("deadbeef1", "looks like an object id", "branch-deadbeef1"),
         ("refs/heads/x", "is a full ref name, not a branch name", "refs-heads-x"),
         ("a..b", "is not a valid branch name", "a-b"),
         ("fix.lock", "is not a valid branch name", "fix-lock"),

@@ -181,7 +181,7 @@ fn commits_that_only_a_deleted_folder_had_are_kept() {
     assert_eq!(
         String::from_utf8(output.stderr).unwrap(),
         format!(
-            "the folder of 'exploration-look' was gone; kept 2 commits in {kept}\n\
+            "the folder of 'exploration-look' was gone; kept 2 commits only here in {kept}\n\
              created sandbox 'exploration-look': detached at 'main'\n"
         )
     );

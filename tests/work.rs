@@ -401,7 +401,7 @@ pub const KINDS: &[Kind] = &[
             submodule(test, path);
             write(&path.join("sub/file"), "mine\n");
         },
-        reasons: SUBMODULE,
+        reasons: &["unsaved work in 'sub'"],
         ..KIND
     },
     Kind {
@@ -488,7 +488,7 @@ pub const KINDS: &[Kind] = &[
             test.git(&["config", "diff.ignoreSubmodules", "all"]);
             write(&path.join("sub/new"), "mine\n");
         },
-        reasons: SUBMODULE,
+        reasons: &["unsaved work in 'sub'"],
         ..KIND
     },
     Kind {

@@ -68,7 +68,7 @@ impl Here {
         *out = Out::new(args.word(&COLOR), &repo.config);
         let lock = repo.lock(*out)?;
         let mut here = Here::of(repo, args, out)?;
-        if here.trash(&lock).recover(&here.worktrees)? {
+        if here.trash(&lock).recover(&here.worktrees, *out) {
             here = Here::of(here.repo, args, out)?;
         }
         Ok((here, lock))

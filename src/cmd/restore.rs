@@ -17,11 +17,13 @@ use crate::orphan;
 use crate::out::{self, Out, visible};
 use crate::repo::Repo;
 use crate::retention;
+use crate::sandbox;
 use crate::size;
 use crate::spec::{ALL, AS, JSON, ROOT};
 use crate::table::Table;
 use crate::time::{self, Time};
 use crate::trash::{self, Attached, Item};
+use crate::verdict::ONLY_HERE;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if args.has(&AS) && args.operands.is_empty() {
@@ -68,9 +70,12 @@ fn chosen<'a>(items: impl Iterator<Item = &'a Item> + Clone, word: &str) -> Resu
     let full = format!("refs/heads/{word}");
     let means = |item: &&Item| {
         let Journal { id, name, branch, .. } = &item.journal;
+        let held =
+            || sandbox::branch_held_by(&item.journal.entry).is_some_and(|branch| branch == word);
         id == word
             || name == word
             || branch.as_deref().is_some_and(|branch| branch == full || branch == word)
+            || held()
     };
     let known = items.clone().flat_map(|item| [item.journal.name.clone(), item.journal.id.clone()]);
     let nearest = crate::args::nearest(word, known);
@@ -92,6 +97,9 @@ fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
     let said = match &attached {
         Attached::AsBefore => None,
         Attached::Recreated(branch) => Some(format!("re-created branch '{branch}'")),
+        Attached::Blocked(branch) => {
+            Some(format!("HEAD is detached: branch '{branch}' is gone and cannot be re-created"))
+        }
         Attached::Moved(branch) => {
             Some(format!("HEAD is detached: branch '{branch}' has moved since"))
         }
@@ -182,7 +190,7 @@ fn row(item: &Item, period: Option<TimeDelta>) -> Row {
     let removed = journal.removed.parse::<Time>().ok();
     let until =
         removed.zip(period).and_then(|(removed, period)| removed.checked_add_signed(period));
-    let work = |held: &String| !held.ends_with("only here");
+    let work = |held: &String| !held.ends_with(ONLY_HERE);
     let until = until.filter(|_| journal.is_orphan() || !journal.holds.iter().any(work));
     let text = |path: &Path| path.to_string_lossy().into_owned();
     Row {

@@ -11,16 +11,16 @@ use crate::keep;
 use crate::live::{self, Processes};
 use crate::lock::Lock;
 use crate::out::Out;
-use crate::repo::Repo;
+use crate::repo::{Repo, Worktree};
 use crate::sandbox::{self, Sandbox, State};
 use crate::spec::{DELETE_BRANCH, DRY_RUN, FORCE, JSON};
 use crate::time::counted;
-use crate::verdict::{self, Yields};
+use crate::verdict::{self, ONLY_HERE, Yields};
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let repo = Repo::discover()?;
     let dry = args.has(&DRY_RUN);
-    let (here, lock) = if dry {
+    let (mut here, lock) = if dry {
         (Here::of(repo, args, out)?, None)
     } else {
         let (here, lock) = Here::locked(repo, args, out)?;
@@ -31,7 +31,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let processes = Processes::lazily();
     let mut answers: Vec<Answer> = unknown.iter().map(|word| Answer::skipped(word)).collect();
     let mut code = 0;
-    for sandbox in targets {
+    for (number, sandbox) in targets.iter().enumerate() {
         let remover =
             Remover { args, here: &here, lock: lock.as_ref(), processes: &processes, out: *out };
         let answer = remover.remove(sandbox).unwrap_or_else(|error| {
@@ -42,7 +42,12 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         if answer.action == "kept" || answer.incomplete {
             code = 1;
         }
+        let changed = answer.action == "trashed";
         answers.push(answer);
+        // What was inside one that went may have been in the way of the next.
+        if changed && number + 1 < targets.len() {
+            here = Here::of(here.repo, args, out)?;
+        }
     }
     if args.has(&JSON) {
         out.answer_json(&answers)?;
@@ -74,12 +79,12 @@ impl Answer {
 }
 
 /// Every name, resolved before anything happens; those that mean nothing, if forced.
-fn targets<'a>(args: &Args, sandboxes: &'a [Sandbox]) -> Result<(Vec<&'a Sandbox>, Vec<String>)> {
-    let (mut targets, mut unknown): (Vec<&Sandbox>, _) = (Vec::new(), Vec::new());
+fn targets(args: &Args, sandboxes: &[Sandbox]) -> Result<(Vec<Sandbox>, Vec<String>)> {
+    let (mut targets, mut unknown): (Vec<Sandbox>, _) = (Vec::new(), Vec::new());
     for word in &args.operands {
         match sandbox::find(sandboxes, word) {
             Ok(sandbox) if targets.iter().any(|target| target.path == sandbox.path) => {}
-            Ok(sandbox) => targets.push(sandbox),
+            Ok(sandbox) => targets.push(sandbox.clone()),
             Err(Error::UnknownSandbox { name, .. }) if args.has(&FORCE) => unknown.push(name),
             Err(error) => return Err(error),
         }
@@ -108,8 +113,12 @@ impl Remover<'_> {
             };
             return Err(Error::Refused { name, why, force });
         }
-        let work = verdict::work(&facts).join(", ");
-        let reason = if work.is_empty() { "nothing to lose".into() } else { work };
+        let holds = verdict::holds(&facts);
+        let words = |holds: &[String]| match holds {
+            [] => "nothing to lose".to_owned(),
+            some => some.join(", "),
+        };
+        let reason = words(&holds);
         let Some(lock) = self.lock else {
             self.out.note(&format!("would remove '{name}' ({reason})"));
             return Ok(Answer::of(sandbox, "would-trash", reason));
@@ -131,10 +140,13 @@ impl Remover<'_> {
         let removed = trash.remove(sandbox, &facts, "removed by hand")?;
         drop(own);
         let id = shell_word(&removed.id);
-        self.out.note(&format!("removed '{name}' ({reason}); undo with: git sandbox restore {id}"));
+        let files: Vec<String> =
+            holds.into_iter().filter(|held| !held.ends_with(ONLY_HERE)).collect();
+        let held = words(&files);
+        self.out.note(&format!("removed '{name}' ({held}); undo with: git sandbox restore {id}"));
         if removed.only_here > 0 {
             let commits = counted(removed.only_here, "commit");
-            self.out.note(&format!("kept {commits} only here in {}{}", keep::KEPT, removed.id));
+            self.out.note(&format!("kept {commits}{ONLY_HERE} in {}{}", keep::KEPT, removed.id));
         }
         if let Some(branch) = removed.reserved {
             self.out.note(&format!("branch '{branch}' stays reserved until it is restored"));
@@ -146,12 +158,28 @@ impl Remover<'_> {
         Ok(answer)
     }
 
+    fn also_on(&self, tree: &Worktree, sandbox: &Sandbox) -> bool {
+        let branch = tree.record.branch.as_deref().map(sandbox::short);
+        let branch = branch.or_else(|| sandbox::branch_held_by(&tree.entry));
+        tree.entry != sandbox.entry && branch == sandbox.branch
+    }
+
     /// Deletes the branch if its base or upstream has every commit of it. Its config stays, so that
     /// restore gives back all of it.
     fn delete_branch(&self, sandbox: &Sandbox, lock: &Lock) -> Result<bool> {
         let (Some(branch), Some(head)) = (sandbox.branch_text(), &sandbox.head) else {
             return Ok(true);
         };
+        let stays = |why: &str| {
+            self.out.warn(&format!("branch '{branch}' stays: {why}"));
+            Ok(false)
+        };
+        if self.here.worktrees.linked.iter().any(|tree| self.also_on(tree, sandbox)) {
+            return stays("another worktree is on it");
+        }
+        if sandbox.detached {
+            return stays("an operation in progress holds it");
+        }
         let full = format!("refs/heads/{branch}");
         let git = self.here.repo.git.at(&self.here.repo.common).holding(lock.file());
         let verify = |name: &str| {
@@ -163,17 +191,14 @@ impl Remover<'_> {
         let bases = base
             .iter()
             .flat_map(|base| [format!("refs/heads/{base}"), format!("refs/remotes/{base}")]);
-        let homes = bases.chain([format!("{full}@{{upstream}}")]);
+        let homes = bases.chain([format!("{branch}@{{upstream}}")]);
         let homes: Vec<String> = homes.filter(|name| *name != full && verify(name)).collect();
         let merged = !homes.is_empty() && {
             let call = git.look(["rev-list", "-1", head, "--not"]).args(&homes).arg("--");
             call.read("compare the branch")?.is_empty()
         };
         if !merged {
-            self.out.warn(&format!(
-                "branch '{branch}' stays: it has commits that are on neither its base nor its upstream"
-            ));
-            return Ok(false);
+            return stays("it has commits that are on neither its base nor its upstream");
         }
         git.call(["update-ref", "-d", &full, head]).done("delete the branch")?;
         self.out.note(&format!("deleted branch '{branch}'"));

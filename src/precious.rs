@@ -1,0 +1,43 @@
+//! Ignored files that matter all the same: `sandbox.precious`, matched by git itself.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+use crate::error::Result;
+use crate::git::Git;
+use crate::porcelain;
+
+/// Unless `sandbox.precious` says otherwise.
+const DEFAULT: [&str; 5] = [".env*", "*.local", "*.sqlite*", "*.pem", "*.key"];
+
+/// How many of these ignored files, in the folder that `git` runs in, are precious: files, not what
+/// lies inside ignored folders, and not unchanged copies of what the main worktree has.
+pub fn among(git: &Git, config: &Config, ignored: &[PathBuf], main: Option<&Path>) -> Result<u64> {
+    let is_file = |path: &&PathBuf| !path.as_os_str().as_bytes().ends_with(b"/");
+    let files: Vec<&PathBuf> = ignored.iter().filter(is_file).collect();
+    let mut patterns: Vec<&str> = config.all("sandbox.precious").collect();
+    if patterns.is_empty() {
+        patterns = DEFAULT.to_vec();
+    }
+    let patterns: Vec<String> =
+        patterns.iter().map(|pattern| format!("--exclude={pattern}")).collect();
+    let mut count = 0;
+    for files in files.chunks(500) {
+        let words = ["--literal-pathspecs", "ls-files", "--others", "--ignored", "-z"];
+        let call = git.look(words).args(&patterns).arg("--").args(files);
+        let found = porcelain::paths(&call.read("find precious files")?);
+        count += found.iter().filter(|path| !is_copy(git.dir(), main, path)).count() as u64;
+    }
+    Ok(count)
+}
+
+/// Whether the main worktree has the very same file, from which it was copied.
+fn is_copy(folder: &Path, main: Option<&Path>, path: &Path) -> bool {
+    let Some(main) = main else { return false };
+    let plain = |file: &Path| fs::symlink_metadata(file).is_ok_and(|meta| meta.is_file());
+    let (ours, theirs) = (folder.join(path), main.join(path));
+    let same = || fs::read(&ours).ok().is_some_and(|bytes| fs::read(&theirs).ok() == Some(bytes));
+    plain(&ours) && plain(&theirs) && same()
+}
