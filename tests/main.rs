@@ -14,4 +14,6 @@ mod restore_branch;
 mod rm;
 mod rm_branch;
 mod rm_places;
+mod trash;
 mod work;
+mod work_history;

@@ -200,8 +200,8 @@ pub fn without_ids(text: &str) -> String {
         let bytes = piece.as_bytes();
         let is_id = bytes.iter().take_while(|byte| digit(byte)).count() == 8
             && !bytes.get(8).is_some_and(u8::is_ascii_alphanumeric);
-        plain += "-";
-        plain += &if is_id { format!("ID{}", &piece[8..]) } else { piece.to_owned() };
+        plain += if is_id { "-ID" } else { "-" };
+        plain += if is_id { &piece[8..] } else { piece };
     }
     plain
 }

@@ -47,6 +47,15 @@ fn rm_moves_a_clean_sandbox_to_the_trash() {
 }
 
 #[test]
+fn rm_works_without_git_in_front() {
+    let (test, path) = with_box();
+    let mut command = test.command("git-sandbox", &test.app());
+    command.args(["rm", "box"]);
+    test.run_command(command).stderr(REMOVED).ok();
+    assert!(!path.exists());
+}
+
+#[test]
 fn the_branch_of_a_removed_sandbox_is_free() {
     let (test, _) = with_box();
     test.run(&["rm", "box"]).stderr(REMOVED).ok();
