@@ -33,7 +33,7 @@ kinds! {
         empty_folders intent_to_add assume_unchanged skip_worktree deleted renamed merge
         merge_of_a_url cherry_pick revert rebase rebase_with_autostash am bisect detached
         only_in_the_reflog private_refs private_tag fetched sparse nested nested_in_ignored
-        nested_with_nothing_of_its_own nested_hidden_edit bare_in_ignored submodule_commit
+        nested_with_nothing_of_its_own nested_hidden_edit nested_unreachable nested_corrupt bare_in_ignored submodule_commit
         submodule_dirty submodule_stash unborn unborn_after_a_commit stash split_index untracked_not_shown
         submodule_not_shown odd_names;
     reftable Reftable:

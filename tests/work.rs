@@ -169,6 +169,26 @@ pub const FILES: &[Kind] = &[
         ..KIND
     },
     Kind {
+        name: "nested_unreachable",
+        make: |_, path| write(&path.join("build/broken/.git"), "gitdir: /nowhere\n"),
+        reasons: &["unsaved work in 'build/broken'"],
+        ..KIND
+    },
+    Kind {
+        // What git cannot read must not be taken for the sandbox around it, which is all pushed.
+        name: "nested_corrupt",
+        make: |test, path| {
+            test.init(&inside(test, path, "build/nested"), &[]);
+            fs::remove_file(path.join("build/nested/.git/HEAD")).unwrap();
+            test.git_in(&test.home, &["init", "--quiet", "--bare", "origin.git"]);
+            let url = test.home.join("origin.git").display().to_string();
+            test.git(&["remote", "add", "origin", &url]);
+            test.git(&["push", "--quiet", "origin", "main", "box"]);
+        },
+        reasons: &["unsaved work in 'build/nested'"],
+        ..KIND
+    },
+    Kind {
         name: "bare_in_ignored",
         make: |test, path| {
             test.init("source", &[]);
