@@ -15,10 +15,9 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Doing, Error, Result};
+use crate::error::{Doing, Error, Result, shell_word};
 use crate::git::Git;
 use crate::journal::Journal;
-use crate::keep;
 use crate::live;
 use crate::lock::Lock;
 use crate::out::Out;
@@ -27,7 +26,7 @@ use crate::record::{self, Facts};
 use crate::repo::{self, Repo, Worktrees};
 use crate::resolve::{self, Target};
 use crate::sandbox::{self, CREATING, Sandbox, State};
-use crate::signals::Signals;
+use crate::signals;
 use crate::time::{self, Time};
 use crate::trash::{self, Item, Trash};
 
@@ -57,6 +56,8 @@ pub struct Outcome {
     pub action: Action,
     /// What went wrong after the checkout; the sandbox is there all the same.
     pub trouble: Option<String>,
+    /// The root in force.
+    pub root: PathBuf,
 }
 
 /// What was done.
@@ -81,8 +82,6 @@ pub struct Maker<'a> {
     pub out: Out,
     /// The time.
     pub now: Time,
-    /// Whether to stop.
-    pub signals: Signals,
 }
 
 /// Where a new sandbox starts.
@@ -103,6 +102,7 @@ struct Undo {
 impl Maker<'_> {
     /// Creates the sandbox, or resumes the one that is there.
     pub fn ensure(&self, wish: &Wish) -> Result<Outcome> {
+        let mut before = Facts::default();
         loop {
             let lock = self.repo.lock(self.out)?;
             let git = self.repo.git.holding(lock.file());
@@ -124,19 +124,25 @@ impl Maker<'_> {
                     let own = Lock::if_free(&path)?;
                     drop((trash, git, lock));
                     match own {
-                        Some(own) => return self.finish(wish, &there, &own),
+                        // The first may have come to its end since git was asked.
+                        Some(_) if !there.entry.join("locked").exists() => {}
+                        Some(own) => {
+                            return self.finish(wish, &there, &own).map(|it| rooted(it, &place));
+                        }
                         None => Lock::wait(&path, self.out)?,
                     }
                 }
                 Some(there) if there.state == State::Missing => {
-                    self.drop_missing(&trash, &there)?;
+                    before = record::read(&there.entry);
+                    self.drop_missing(&trash, &place, &there)?;
                 }
-                Some(there) => return self.resume(wish, &there),
+                Some(there) => return self.resume(wish, &there).map(|it| rooted(it, &place)),
                 None => {
-                    self.tell_of_several(wish, &several);
+                    self.check_several(wish, &several)?;
                     self.tell_of_trash(wish, &worktrees);
                     drop((trash, git));
-                    return self.create(wish, &target, &worktrees, &place, lock);
+                    let made = self.create(wish, &before, &target, &worktrees, &place, lock);
+                    return made.map(|it| rooted(it, &place));
                 }
             }
         }
@@ -187,38 +193,46 @@ impl Maker<'_> {
             let facts = Facts { task: Some(task.clone()), ..record::read(&there.entry) };
             record::write(&there.entry, &facts)?;
         }
-        self.touch(&there.path)?;
+        place::touch(&there.path, self.now)?;
         Ok(outcome(&there.path, &there.entry, Action::Resumed))
     }
 
     /// Forgets a sandbox whose folder was deleted by hand; its commits are kept.
-    fn drop_missing(&self, trash: &Trash, there: &Sandbox) -> Result<()> {
+    fn drop_missing(&self, trash: &Trash, place: &Place, there: &Sandbox) -> Result<()> {
         let not_there =
             |why| Err(Error::NotThere { name: there.name(), path: there.path.clone(), why });
         match &there.locked {
             Some(reason) if reason != CREATING => {
                 return not_there("it is locked and its folder is not there");
             }
-            _ if !there.path.parent().is_some_and(Path::is_dir) => {
+            _ if there.managed && !place.root.is_dir() => {
+                return not_there("the root is not there either");
+            }
+            _ if !there.managed && !there.path.parent().is_some_and(Path::is_dir) => {
                 return not_there("the folder that holds it is not there either");
             }
             _ => {}
         }
-        let (count, id) = trash.forget(there)?;
-        if count > 0 {
-            let count = time::counted(count, "commit");
-            self.out.note(&format!("kept {count} of the deleted folder in {}{id}", keep::KEPT));
+        if let Some(kept) = trash.forget(there)? {
+            self.out.note(&format!("the folder of '{}' was gone; {kept}", there.name()));
         }
         Ok(())
     }
 
-    fn tell_of_several(&self, wish: &Wish, remotes: &[String]) {
-        if let ([first, .., last], Some(branch), None) = (remotes, &wish.branch, &wish.from) {
-            let branch = branch.to_string_lossy();
-            self.out.warn(&format!(
-                "'{first}' and '{last}' both have a branch '{branch}'; this new one starts at HEAD"
-            ));
+    /// A branch that several remotes have is none of theirs, unless the user prefers one.
+    fn check_several(&self, wish: &Wish, remotes: &[String]) -> Result<()> {
+        let ([first, .., last], Some(branch)) = (remotes, &wish.branch) else { return Ok(()) };
+        if wish.from.is_some() {
+            return Err(from_existing(Some(branch), "on several remotes"));
         }
+        let branch = branch.to_string_lossy();
+        let (several, word) =
+            (format!("'{first}' and '{last}' both have a branch '{branch}'"), shell_word(&branch));
+        self.out.warn(&format!("{several}; this new one starts at HEAD"));
+        self.out.hint(&format!(
+            "git -c checkout.defaultRemote={first} sandbox new {word} follows that of '{first}'"
+        ));
+        Ok(())
     }
 
     /// A removed sandbox of that name or branch can be brought back instead.
@@ -241,6 +255,7 @@ impl Maker<'_> {
     fn create(
         &self,
         wish: &Wish,
+        before: &Facts,
         target: &Target,
         worktrees: &Worktrees,
         place: &Place,
@@ -264,7 +279,7 @@ impl Maker<'_> {
             .register(&git, wish, target, &start, worktrees, &parent, &mut undo)
             .and_then(|(path, entry)| {
                 let own = Lock::exclusive(&live::lock_path(&entry), self.out)?;
-                record::write(&entry, &self.facts(wish, &start))?;
+                record::write(&entry, &self.facts(wish, before, &start))?;
                 Ok((path, entry, own))
             });
         let (path, entry, own) = match made {
@@ -291,9 +306,11 @@ impl Maker<'_> {
         Ok(Outcome { trouble, ..outcome(&path, &entry, action) })
     }
 
-    fn facts(&self, wish: &Wish, start: &Start) -> Facts {
+    /// What a sandbox whose folder was deleted was for, its successor is for.
+    fn facts(&self, wish: &Wish, before: &Facts, start: &Start) -> Facts {
         let created = Some(time::rfc3339(self.now));
-        Facts { task: wish.task.clone(), base: start.base.clone(), created }
+        let task = wish.task.clone().or_else(|| before.task.clone());
+        Facts { task, base: start.base.clone().or_else(|| before.base.clone()), created }
     }
 
     /// Folder, branch, entry.
@@ -338,7 +355,7 @@ impl Maker<'_> {
             };
             call.done("create the sandbox")
         })?;
-        self.signals.check()?;
+        signals::check()?;
         let entry =
             repo::folder_points_to(&path).filter(|entry| entry.starts_with(&self.repo.common));
         let entry = entry.ok_or_else(|| Error::Damaged {
@@ -409,7 +426,7 @@ impl Maker<'_> {
         let workers: &[&str] = if parallel { &["-c", "checkout.workers=0"] } else { &[] };
         let reset =
             git.call(workers).args(["reset", "--hard", "--no-recurse-submodules"]).show()?;
-        self.signals.check()?;
+        signals::check()?;
         if !reset.ok() {
             return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
         }
@@ -419,9 +436,11 @@ impl Maker<'_> {
 
     fn run_hook(&self, git: &Git, commit: &str) -> Result<Option<String>> {
         let hook = match self.repo.config.get("core.hookspath") {
+            // A relative one is taken from the worktree that the command was started in.
             Some(_) => {
-                let call = git.call(["rev-parse", "--git-path", "hooks/post-checkout"]);
-                git.dir().join(call.line("find the hooks")?)
+                let here = &self.repo.git;
+                let call = here.call(["rev-parse", "--git-path", "hooks/post-checkout"]);
+                here.dir().join(call.line("find the hooks")?)
             }
             None => self.repo.common.join("hooks/post-checkout"),
         };
@@ -430,7 +449,7 @@ impl Maker<'_> {
             return Ok(None);
         }
         let null = "0".repeat(commit.len());
-        Ok(match git.hook(&hook, &[&null, commit, "1"]) {
+        Ok(match git.hook(&hook, &[&null, commit, "1"], &self.repo.prefix) {
             Ok(Some(0)) => None,
             Ok(Some(code)) => Some(format!("the post-checkout hook exited with {code}")),
             Ok(None) => Some("the post-checkout hook was killed".into()),
@@ -466,12 +485,7 @@ impl Maker<'_> {
     fn open_up(&self, path: &Path, entry: &Path) -> Result<()> {
         let locked = entry.join("locked");
         fs::remove_file(&locked).at("unlock", &locked)?;
-        self.touch(path)
-    }
-
-    /// Marks the sandbox as used now.
-    fn touch(&self, path: &Path) -> Result<()> {
-        File::open(path).and_then(|folder| folder.set_modified(self.now.into())).at("mark", path)
+        place::touch(path, self.now)
     }
 
     /// Takes back what was done; what cannot be is said.
@@ -511,8 +525,18 @@ fn persistently(attempt: impl Fn() -> Result<()>) -> Result<()> {
     attempt()
 }
 
+fn rooted(outcome: Outcome, place: &Place) -> Outcome {
+    Outcome { root: place.root.clone(), ..outcome }
+}
+
 fn outcome(path: &Path, entry: &Path, action: Action) -> Outcome {
-    Outcome { path: path.to_owned(), entry: entry.to_owned(), action, trouble: None }
+    Outcome {
+        path: path.to_owned(),
+        entry: entry.to_owned(),
+        action,
+        trouble: None,
+        root: PathBuf::new(),
+    }
 }
 
 fn from_existing(branch: Option<&OsStr>, place: &str) -> Error {

@@ -86,6 +86,12 @@ impl Error {
                 let word = shell_word(branch);
                 vec![format!("to use it as it is: git sandbox new {word}")]
             }
+            Error::BranchInTheWay { branch, .. } => {
+                let flat = branch.replace('/', "-");
+                let other = if flat == *branch { format!("{flat}-2") } else { flat };
+                vec![format!("git sandbox new {}", shell_word(&other))]
+            }
+            Error::NoStart { .. } => vec!["name a branch, a tag or a commit".into()],
             Error::Root { hint: Some(hint), .. } => vec![hint.clone()],
             Error::RestoreTaken { name, .. } => {
                 vec![format!("git sandbox restore {} --as <name>", shell_word(name))]
@@ -96,9 +102,6 @@ impl Error {
             }
             Error::HeldInTrash { id, .. } => {
                 vec![format!("git sandbox restore {}", shell_word(id))]
-            }
-            Error::UnknownTrash { nearest: Some(name), .. } => {
-                vec![format!("did you mean '{name}'?")]
             }
             Error::UnknownTrash { .. } => {
                 vec!["'git sandbox restore' lists what can be brought back".into()]

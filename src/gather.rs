@@ -39,7 +39,7 @@ pub fn facts(
         users: processes.users_of(sandbox).map_err(|error| error.to_string()),
         ..Facts::nothing()
     };
-    if facts.not_ours.is_some() {
+    if facts.not_ours.is_some() || sandbox.state == State::Missing {
         return facts;
     }
     if sandbox.state == State::Creating {
@@ -54,7 +54,19 @@ pub fn facts(
         let nested = nested(&repo.git, &sandbox.path);
         (joined(changes.join()), joined(hidden.join()), nested)
     });
-    Facts { changes, hidden, nested, operation, ..facts }
+    Facts { changes, hidden, operation, nested, ..facts }
+}
+
+/// What forbids moving a folder that git knows nothing of.
+pub fn in_the_way(folder: &Path, sandbox: &Sandbox, processes: &Processes) -> Option<String> {
+    let here = std::env::current_dir();
+    let facts = Facts {
+        is_where_we_are: here.map_or(true, |here| here.starts_with(folder)),
+        mount: mounts().into_iter().find(|mount| mount.starts_with(folder)),
+        users: processes.users_of(sandbox).map_err(|error| error.to_string()),
+        ..Facts::nothing()
+    };
+    crate::verdict::refusal(&facts, 0).map(|(why, _)| why)
 }
 
 fn joined<T>(result: std::thread::Result<Known<T>>) -> Known<T> {
@@ -97,16 +109,9 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
     while let Some((first, tail)) = rest.split_first() {
         let octal = tail.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
         let code = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match (first, code) {
-            (b'\\', Some(code)) => {
-                bytes.push(code);
-                rest = &tail[3..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
+        let code = code.filter(|_| *first == b'\\');
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &tail[3..] } else { tail };
     }
     bytes
 }
@@ -125,7 +130,7 @@ fn changes(git: &Git) -> Known<u64> {
 
 /// Edits of files that git was told not to look at. They show in a small index of just those files,
 /// made without the flags; the real one is only read.
-fn hidden(git: &Git, sandbox: &Sandbox) -> Known<u64> {
+pub fn hidden(git: &Git, sandbox: &Sandbox) -> Known<u64> {
     let fail = |error: crate::error::Error| error.to_string();
     let listed = git.look(["ls-files", "-v", "-s", "-z"]).read("list its files").map_err(fail)?;
     let flagged = porcelain::flagged(&listed);

@@ -21,6 +21,9 @@ const LOCAL: [&str; 3] = ["GIT_AUTHOR_DATE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_C
 /// Among those, what carries the user's `git -c`.
 const KEPT: [&str; 2] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
 
+/// Nothing that a checkout brings along is run.
+const UNHOOKED: [&str; 4] = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+
 /// How git is started.
 #[derive(Clone, Debug)]
 pub struct Git {
@@ -101,11 +104,12 @@ impl Git {
 
     /// A call that only looks: no hooks, no fsmonitor, no lock taken for a refresh.
     pub fn look<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Call<'_> {
-        let quiet =
-            ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
-        let mut call = self.call(quiet);
-        call.words.extend(words.into_iter().map(|word| word.as_ref().to_owned()));
-        call
+        self.call(["--no-optional-locks"]).args(UNHOOKED).args(words)
+    }
+
+    /// A call that only looks, and may leave the index refreshed as any `git status` does.
+    pub fn refresh<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Call<'_> {
+        self.call(UNHOOKED).args(words)
     }
 
     /// Every worktree, the main one first.
@@ -142,11 +146,11 @@ impl Git {
     /// Runs a hook of the user's as `git worktree add` would: in the new worktree, no `GIT_DIR`,
     /// git's own programs first on PATH, nothing on stdin, its stdout on our stderr.
     /// The exit code; `None` when a signal ended it.
-    pub fn hook(&self, hook: &Path, args: &[&str]) -> Result<Option<i32>> {
+    pub fn hook(&self, hook: &Path, args: &[&str], prefix: &OsStr) -> Result<Option<i32>> {
         let mut path = self.call(["--exec-path"]).line("find git's programs")?;
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
-        let set = |run: duct::Expression| run.env("PATH", path).env("GIT_PREFIX", "");
+        let set = |run: duct::Expression| run.env("PATH", path).env("GIT_PREFIX", prefix);
         let run = self.program(hook, args, set).stdin_null();
         let output = run.stdout_to_stderr().run().at("run", hook)?;
         Ok(output.status.code())
@@ -167,6 +171,21 @@ impl Git {
         }
         run
     }
+}
+
+/// Starts this program again, by itself, with nothing of the terminal, of the repository or of the
+/// user's `git -c`.
+pub fn start_ourselves(words: &[&str], dir: &Path) -> Result<()> {
+    let program = crate::background::ourselves()?;
+    let known =
+        Git::here()?.call(["rev-parse", "--local-env-vars"]).read("read git's variables")?;
+    let known = String::from_utf8_lossy(&known).into_owned();
+    let git = Git::here()?;
+    let removed = known.lines().chain(LOCAL).chain(KEPT).map(OsString::from).collect();
+    let git = Git { dir: dir.to_owned(), removed, ..git };
+    let run = git.program(&program, words, |run| run);
+    let run = run.stdin_null().stdout_null().stderr_null();
+    run.start().map(drop).doing(|| "start the background".into())
 }
 
 /// A call of git.

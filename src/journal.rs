@@ -69,6 +69,8 @@ pub enum Stage {
     Trashed,
     /// On its way back to this folder.
     Restoring(PathBuf),
+    /// Being deleted for good.
+    Purging,
 }
 
 /// The journal of one removed sandbox.
@@ -101,6 +103,11 @@ pub struct Journal {
 }
 
 impl Journal {
+    /// Whether its repository could not be reached when it was removed: git knows nothing of it.
+    pub fn is_orphan(&self) -> bool {
+        self.entry.as_os_str().is_empty()
+    }
+
     /// Reads the journal in a folder of the trash; `None` where there is none.
     pub fn read(folder: &Path) -> Result<Option<Journal>> {
         let path = folder.join(FILE);
@@ -109,6 +116,18 @@ impl Journal {
             other => other.at("read", &path)?,
         };
         serde_json::from_slice(&bytes).map(Some).map_err(std::io::Error::from).at("read", &path)
+    }
+
+    /// The journal that a pin names. The repository may have moved since: the entry is where the pin
+    /// was found.
+    pub fn of(pin: &Pin, entry: &Path) -> Result<Option<Journal>> {
+        let Some(journal) = Journal::read(&pin.at)? else { return Ok(None) };
+        if journal.id != pin.id {
+            let why = "its journal is another's".to_owned();
+            return Err(Error::Damaged { name: pin.id.clone(), why });
+        }
+        let common = entry.parent().and_then(Path::parent).unwrap_or(entry).to_owned();
+        Ok(Some(Journal { entry: entry.to_owned(), common, ..journal }))
     }
 
     /// Writes it, synced, whole or not at all.

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::git::Git;
+use crate::time::counted;
 
 /// Where kept commits are.
 pub const KEPT: &str = "refs/sandbox/kept/";
@@ -28,21 +29,29 @@ pub struct Held {
 pub struct Unreached(HashMap<String, Vec<String>>);
 
 impl Unreached {
-    /// Asks git, once for any number of worktrees, which commits among `ids` and behind them no
-    /// shared ref reaches. Ids of nothing are passed over.
+    /// Which commits among `ids` and behind them no shared ref reaches, for any number of
+    /// worktrees in one go. Ids of nothing are passed over.
     pub fn among(git: &Git, common: &Path, ids: &BTreeSet<String>) -> Result<Unreached> {
+        // Of the main worktree's own refs none counts: they come and go with its operations.
+        let shared = ["--exclude=refs/bisect/*", "--exclude=refs/worktree/*", "--glob=refs/*"];
+        Unreached::ask(git, common, ids, &shared)
+    }
+
+    /// Which of them no remote has.
+    pub fn unpushed(git: &Git, common: &Path, ids: &BTreeSet<String>) -> Result<Unreached> {
+        Unreached::ask(git, common, ids, &["--remotes"])
+    }
+
+    fn ask(git: &Git, common: &Path, ids: &BTreeSet<String>, by: &[&str]) -> Result<Unreached> {
         if ids.is_empty() {
             return Ok(Unreached::default());
         }
         let input = ids.iter().fold(String::new(), |text, id| text + id + "\n");
         let git = git.at(common);
         let words = ["rev-list", "--parents", "--single-worktree", "--ignore-missing", "--stdin"];
-        // Of the main worktree's own refs none counts: they come and go with its operations.
-        let shared =
-            ["--not", "--exclude=refs/bisect/*", "--exclude=refs/worktree/*", "--glob=refs/*"];
-        let answer = git.look(words).args(shared).ask_with(input.into_bytes())?;
+        let answer = git.look(words).arg("--not").args(by).ask_with(input.into_bytes())?;
         if !answer.ok() {
-            let doing = "find commits that only it holds".to_owned();
+            let doing = "compare its commits".to_owned();
             return Err(Error::Git { doing, why: answer.why() });
         }
         let text = String::from_utf8_lossy(&answer.stdout);
@@ -76,7 +85,27 @@ impl Unreached {
 /// Makes the ref that keeps what only the worktree with this private git dir holds; how many
 /// commits that is. Where there is nothing to keep there is no ref.
 pub fn keep(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<u64> {
-    let held = held_by(git, entry)?;
+    keep_all(git, common, &held_by(git, entry)?, id)
+}
+
+/// The same, and what is staged: for an entry that goes for good. What was kept, in words.
+pub fn keep_with_index(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<Option<String>> {
+    let mut held = held_by(git, entry)?;
+    let mut kept = Vec::new();
+    if entry.join("index").is_file() {
+        let staged = within(git, entry, ["write-tree"]).ask()?;
+        let head = within(git, entry, ["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).ask()?;
+        if staged.ok() && staged.stdout != head.stdout {
+            held.trees.insert(String::from_utf8_lossy(&staged.stdout).trim().to_owned());
+            kept.push("what was staged".to_owned());
+        }
+    }
+    let count = keep_all(git, common, &held, id)?;
+    kept.extend((count > 0).then(|| counted(count, "commit")));
+    Ok((!kept.is_empty()).then(|| format!("kept {} in {KEPT}{id}", kept.join(" and "))))
+}
+
+fn keep_all(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     let unreached = Unreached::among(git, common, &held.commits)?;
     let tips = unreached.tips(&held.commits);
     if tips.is_empty() && held.trees.is_empty() {
@@ -84,9 +113,10 @@ pub fn keep(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<u64> {
     }
     let doing = "keep commits that only it holds";
     let git = git.at(common);
-    let entries = held.trees.iter().enumerate();
-    let entries =
-        entries.map(|(number, id)| format!("040000 tree {id}\t{number}\n")).collect::<String>();
+    let entries = held
+        .trees
+        .iter()
+        .fold(String::new(), |text, id| text + "040000 tree " + id + "\t" + id + "\n");
     let tree = git.look(["mktree"]).ask_with(entries.into_bytes())?;
     let tree = String::from_utf8_lossy(&tree.stdout).trim().to_owned();
     let identity = ["-c", "user.name=git-sandbox", "-c", "user.email=git-sandbox@localhost"];

@@ -6,6 +6,7 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use serde::Serialize;
 
@@ -27,30 +28,40 @@ pub struct User {
     pub command: String,
 }
 
-/// Every process that can be read, with the paths it sits in or has open.
-#[derive(Debug)]
-pub struct Processes(Vec<(User, Vec<PathBuf>)>);
+/// Every process that can be read, with the paths it sits in or has open; looked at when first
+/// asked about.
+#[derive(Debug, Default)]
+pub struct Processes(OnceLock<Vec<(User, Vec<PathBuf>)>>);
 
 impl Processes {
-    /// Looks at them once, for any number of sandboxes. We ourselves do not count.
-    pub fn scan() -> Processes {
+    /// Looks at them once, for any number of sandboxes, when there is a question.
+    pub fn lazily() -> Processes {
+        Processes::default()
+    }
+
+    /// We ourselves do not count, nor the git that started us.
+    fn scan() -> Vec<(User, Vec<PathBuf>)> {
         let ours = std::process::id();
+        let parent = std::os::unix::process::parent_id();
+        let is_git = |pid: u32| pid == parent && user(pid).command == "git";
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let read = pids.filter(|pid| *pid != ours).filter_map(|pid| {
+        let read = pids.filter(|pid| *pid != ours && !is_git(*pid)).filter_map(|pid| {
             let paths = paths_of(&PathBuf::from(format!("/proc/{pid}")));
             if paths.is_empty() { None } else { Some((user(pid), paths)) }
         });
-        Processes(read.collect())
+        read.collect()
     }
 
     /// Who uses this sandbox.
     pub fn users_of(&self, sandbox: &Sandbox) -> Result<Vec<User>> {
         let lock = lock_path(&sandbox.entry);
         let uses = |path: &PathBuf| *path == lock || path.starts_with(&sandbox.path);
-        let users = self.0.iter().filter(|(_, paths)| paths.iter().any(uses));
+        let users =
+            self.0.get_or_init(Processes::scan).iter().filter(|(_, paths)| paths.iter().any(uses));
         let mut users: Vec<User> = users.map(|(user, _)| user.clone()).collect();
-        if users.is_empty() && lock.exists() && Lock::if_free(&lock)?.is_none() {
+        let is_ours = !sandbox.entry.as_os_str().is_empty();
+        if users.is_empty() && is_ours && lock.exists() && Lock::if_free(&lock)?.is_none() {
             users.push(User { pid: None, command: "another process".into() });
         }
         Ok(users)

@@ -1,7 +1,7 @@
 //! Advisory file locks of the kernel: freed with their last holder, however it dies.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::error::{Doing, Result};
 use crate::out::Out;
+use crate::signals;
 
 /// After this, a wait is explained.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -22,7 +23,7 @@ impl Lock {
     pub fn exclusive(path: &Path, out: Out) -> Result<Lock> {
         let lock = Lock(Arc::new(open(path)?));
         if !lock.try_it(path)? {
-            patiently(path, out, || lock.0.lock().at("lock", path))?;
+            patiently(path, out, &lock.0, File::lock)?;
         }
         lock.sign();
         Ok(lock)
@@ -37,13 +38,13 @@ impl Lock {
     /// Waits until nobody holds the lock alone.
     pub fn wait(path: &Path, out: Out) -> Result<()> {
         let file = open(path)?;
-        patiently(path, out, || file.lock_shared().at("lock", path))
+        patiently(path, out, &file, File::lock_shared)
     }
 
     /// A lock on a folder itself, which leaves no file behind.
     pub fn folder(path: &Path, out: Out) -> Result<Lock> {
         let file = File::open(path).at("open", path)?;
-        patiently(path, out, || file.lock().at("lock", path))?;
+        patiently(path, out, &file, File::lock)?;
         Ok(Lock(Arc::new(file)))
     }
 
@@ -76,19 +77,23 @@ fn open(path: &Path) -> Result<File> {
     options.open(path).at("open", path)
 }
 
-/// Blocks in `wait`; a second thread explains when it takes long.
-fn patiently<T>(path: &Path, out: Out, wait: impl FnOnce() -> T) -> T {
-    let (done, waiting) = mpsc::channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            if waiting.recv_timeout(PATIENCE) == Err(mpsc::RecvTimeoutError::Timeout) {
-                out.note(&format!("waiting for {} to finish ('{}')", holder(path), path.display()));
-            }
-        });
-        let result = wait();
-        drop(done);
-        result
-    })
+/// Waits in a thread of its own, so that a wait that takes long can be explained, and ended.
+fn patiently(path: &Path, out: Out, file: &File, wait: fn(&File) -> io::Result<()>) -> Result<()> {
+    const TICK: Duration = Duration::from_millis(50);
+    let file = file.try_clone().at("lock", path)?;
+    let (done, waiting) = mpsc::channel();
+    std::thread::spawn(move || done.send(wait(&file)));
+    let mut waited = Duration::ZERO;
+    loop {
+        if let Ok(result) = waiting.recv_timeout(TICK) {
+            return result.at("lock", path);
+        }
+        signals::check()?;
+        waited += TICK;
+        if waited == PATIENCE {
+            out.note(&format!("waiting for {} to finish ('{}')", holder(path), path.display()));
+        }
+    }
 }
 
 fn holder(path: &Path) -> String {

@@ -1,10 +1,13 @@
 //! `git sandbox`: isolated checkouts of a repository, each on its own branch, never lost.
 
 mod args;
+mod background;
 mod cmd;
 mod config;
 mod create;
+mod delete;
 mod error;
+mod everywhere;
 mod gather;
 mod git;
 mod help;
@@ -12,11 +15,14 @@ mod journal;
 mod keep;
 mod live;
 mod lock;
+mod merged;
 mod name;
+mod orphan;
 mod out;
 mod place;
 mod pointer;
 mod porcelain;
+mod purge;
 mod record;
 mod repo;
 mod report;

@@ -43,6 +43,8 @@ pub fn slug(text: &str) -> String {
     match reserved(OsStr::new(slug)) {
         Some(_) if slug.is_empty() => "my-sandbox".into(),
         Some(_) => format!("branch-{slug}"),
+        // Not even on file systems that do not tell case apart.
+        None if slug == "head" => format!("branch-{slug}"),
         None => slug.to_owned(),
     }
 }

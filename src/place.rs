@@ -7,7 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
@@ -18,6 +18,7 @@ use crate::name;
 use crate::out::Out;
 use crate::porcelain::Record;
 use crate::repo::{Repo, Worktrees, folder_points_to, tidy};
+use crate::time::Time;
 
 const PROJECT: &str = "{project}";
 
@@ -56,13 +57,17 @@ impl Root {
         self.0.to_string_lossy().contains(PROJECT)
     }
 
+    /// The root itself, where it does not depend on the project.
+    pub fn plain(&self) -> Option<PathBuf> {
+        let path = PathBuf::from(&self.0);
+        (path.is_absolute() && !self.names_project()).then(|| real(&path))
+    }
+
     /// Every folder of the trash, seen from outside of all repositories.
     pub fn trash_folders(&self) -> Vec<PathBuf> {
         let roots: Vec<PathBuf> = match self.names_project() {
             true => self.homes(),
-            false => {
-                Some(PathBuf::from(&self.0)).filter(|root| root.is_absolute()).into_iter().collect()
-            }
+            false => self.plain().into_iter().collect(),
         };
         roots.iter().flat_map(|root| matching(&root.join(".trash"), "", "")).collect()
     }
@@ -286,6 +291,11 @@ pub fn make_folder(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).at("create", path)
 }
 
+/// Marks a sandbox as used now.
+pub fn touch(folder: &Path, now: Time) -> Result<()> {
+    fs::File::open(folder).and_then(|folder| folder.set_modified(now.into())).at("mark", folder)
+}
+
 /// The root is made for us alone; one that is there must be ours alone.
 fn make_root(root: &Path) -> Result<()> {
     let refused = |why: &str, hint: Option<String>| {
@@ -309,6 +319,25 @@ fn make_root(root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// A root of ours that others may write to.
+#[derive(Debug)]
+pub struct OpenRoot(PathBuf, u32);
+
+/// Whether a folder of ours is open to others.
+pub fn open_to_others(path: &Path) -> Option<OpenRoot> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    let ours = meta.uid() == rustix::process::geteuid().as_raw();
+    (ours && meta.mode() & 0o022 != 0).then(|| OpenRoot(path.to_owned(), meta.mode()))
+}
+
+impl OpenRoot {
+    /// Closes it.
+    pub fn apply(&self) -> Result<()> {
+        let mode = fs::Permissions::from_mode(self.1 & 0o7755);
+        fs::set_permissions(&self.0, mode).at("close", &self.0)
+    }
+}
+
 /// Why someone else could lead this path elsewhere, if they could.
 fn untrusted(path: &Path, us: u32, depth: u32) -> Option<String> {
     if depth > 40 {
@@ -316,16 +345,18 @@ fn untrusted(path: &Path, us: u32, depth: u32) -> Option<String> {
     }
     let mut so_far = PathBuf::new();
     for part in path.components() {
-        let parent = fs::symlink_metadata(&so_far).ok();
+        let parent = fs::metadata(&so_far).ok();
         so_far.push(part);
-        let Ok(meta) = fs::symlink_metadata(&so_far) else { return None };
         let safe_owner = |uid: u32| uid == us || uid == 0;
         // In a sticky folder only the owner may replace what is theirs.
         let mode = parent.as_ref().map_or(0, MetadataExt::mode);
         let open = |bits: u32| mode & bits != 0 && mode & 0o1000 == 0;
-        if open(0o002) || (mode & 0o1000 != 0 && mode & 0o002 != 0 && !safe_owner(meta.uid())) {
+        let meta = fs::symlink_metadata(&so_far).ok();
+        let theirs = meta.as_ref().is_some_and(|meta| mode & 0o002 != 0 && !safe_owner(meta.uid()));
+        if open(0o002) || theirs {
             return Some(format!("others may replace '{}'", so_far.display()));
         }
+        let meta = meta?;
         if meta.is_symlink() {
             let parent_owner = parent.as_ref().map_or(0, MetadataExt::uid);
             if !safe_owner(meta.uid()) || !safe_owner(parent_owner) || open(0o020) {

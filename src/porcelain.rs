@@ -65,6 +65,8 @@ pub struct Status {
     pub divergence: Option<(u64, u64)>,
     /// Every path that is changed or untracked, relative to the worktree.
     pub paths: Vec<PathBuf>,
+    /// What is ignored, where that was asked for; folders end in `/`.
+    pub ignored: Vec<PathBuf>,
 }
 
 impl Status {
@@ -93,7 +95,10 @@ pub fn status(bytes: &[u8]) -> Option<Status> {
                 continue;
             }
             b"?" => 0,
-            b"!" => continue,
+            b"!" => {
+                status.ignored.push(PathBuf::from(OsStr::from_bytes(rest)));
+                continue;
+            }
             b"1" => 7,
             b"2" => 8,
             b"u" => 9,
@@ -232,6 +237,7 @@ mod tests {
         let paths: Vec<_> = status.paths.iter().map(|path| path.to_str().unwrap()).collect();
         assert_eq!(paths, ["both sides", "gone", "new name", "clash", "un tracked\n"]);
         assert_eq!(status.changes(), 5);
+        assert_eq!(status.ignored, [PathBuf::from("ignored")]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! This repository: where it is, its config, its worktrees and its lock.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
@@ -22,6 +23,8 @@ pub struct Repo {
     pub git_dir: PathBuf,
     /// The current worktree's folder, if we are in one.
     pub top: Option<PathBuf>,
+    /// The way from there to the folder that the command was started in.
+    pub prefix: OsString,
     /// The user's config, as it applies here.
     pub config: Config,
 }
@@ -94,6 +97,7 @@ impl Repo {
             common: PathBuf::from(OsStr::from_bytes(common)),
             top: top.map(Path::to_owned),
             git_dir,
+            prefix,
             config,
         })
     }
@@ -119,11 +123,12 @@ impl Repo {
         let entries = self.entries();
         let linked = records.map(|record| {
             // Before 2.48 git prints a relative path as it stands in the entry.
-            let named = |entry: &&(PathBuf, PathBuf)| {
-                entry.0 == record.path
-                    || (record.path.is_relative() && entry_says(&entry.1, &record.path))
+            let says = |(_, entry): &(&PathBuf, &PathBuf)| entry_says(entry, &record.path);
+            let found = match record.path.is_relative() {
+                true => entries.iter().find(says),
+                false => entries.get_key_value(&record.path),
             };
-            match entries.iter().find(named).cloned() {
+            match found.map(|(path, entry)| (path.clone(), entry.clone())) {
                 Some((path, entry)) => Worktree { record: Record { path, ..record }, entry },
                 None => Worktree { record, entry: PathBuf::new() },
             }
@@ -135,16 +140,19 @@ impl Repo {
     /// and where the git dir was put elsewhere.
     fn main_path(&self, listed: &Record) -> PathBuf {
         match (&self.top, self.config.get("core.worktree")) {
-            (Some(top), _) if self.git_dir == self.common => top.clone(),
+            // With --git-dir git takes any folder for the top.
+            (Some(top), _) if self.git_dir == self.common && top.join(".git").exists() => {
+                top.clone()
+            }
             (_, Some(path)) => normal(&self.common.join(path)),
             _ => listed.path.clone(),
         }
     }
 
     /// The folder that each private git dir says it belongs to.
-    fn entries(&self) -> Vec<(PathBuf, PathBuf)> {
+    fn entries(&self) -> HashMap<PathBuf, PathBuf> {
         let Ok(folders) = std::fs::read_dir(self.common.join("worktrees")) else {
-            return Vec::new();
+            return HashMap::new();
         };
         let pairs = folders.flatten().filter_map(|folder| {
             let entry = folder.path();

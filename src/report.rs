@@ -7,6 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::Serialize;
 
 use crate::error::Result;
+use crate::git::Git;
+use crate::keep::{self, Unreached};
+use crate::live::{Processes, User};
 use crate::place::Place;
 use crate::porcelain::Status;
 use crate::record;
@@ -36,7 +39,7 @@ pub struct Report {
     pub problem: Option<String>,
     pub managed: bool,
     pub locked: Option<String>,
-    pub in_use: Option<Vec<()>>,
+    pub in_use: Option<Vec<User>>,
     pub changes: Option<Changes>,
     pub operation: Option<&'static str>,
     pub upstream: Option<String>,
@@ -89,13 +92,14 @@ impl<'a> Reporter<'a> {
         Ok(Reporter { repo, place, main, now, retention })
     }
 
-    /// Reports on all of them, in their order, with as many git processes at once as there are cores.
+    /// Reports on all of them, by path, with as many git processes at once as there are cores.
     pub fn all(&self, sandboxes: &[Sandbox]) -> Vec<Report> {
+        let shared = Shared::of(self.repo, sandboxes);
         let next = AtomicUsize::new(0);
         let work = || {
             let mut done = Vec::new();
             while let Some(sandbox) = sandboxes.get(next.fetch_add(1, Ordering::Relaxed)) {
-                done.push((sandbox.path.clone(), self.one(sandbox)));
+                done.push((sandbox.path.clone(), self.report(sandbox, &shared)));
             }
             done
         };
@@ -111,9 +115,15 @@ impl<'a> Reporter<'a> {
 
     /// Reports on one.
     pub fn one(&self, sandbox: &Sandbox) -> Report {
+        self.report(sandbox, &Shared::of(self.repo, std::slice::from_ref(sandbox)))
+    }
+
+    fn report(&self, sandbox: &Sandbox, shared: &Shared) -> Report {
         let usable = sandbox.state == State::Ready;
         let git = &self.repo.git;
-        let read = usable.then(|| sandbox.status(git));
+        let users = shared.processes.users_of(sandbox).ok();
+        let idle = users.as_ref().is_some_and(Vec::is_empty);
+        let read = usable.then(|| sandbox.status(git, idle));
         let status = read.as_ref().and_then(|read| read.as_ref().ok());
         let unread = read.as_ref().and_then(|read| read.as_ref().err());
         let changed = status.map_or(&[][..], |status| &status.paths);
@@ -135,13 +145,56 @@ impl<'a> Reporter<'a> {
             expires,
             problem: unknown.problem.or_else(|| unread.map(|why| format!("cannot tell: {why}"))),
             locked,
+            in_use: users,
             changes: status.map(changes),
             operation: usable.then(|| sandbox.operation(git, self.repo.is_reftable())).flatten(),
             upstream: status.and_then(|status| status.upstream.clone()),
             ahead: divergence.map(|(ahead, _)| ahead),
             behind: divergence.map(|(_, behind)| behind),
+            unpushed: shared.unpushed(sandbox),
+            only_here: shared.only_here(git, sandbox),
             ..unknown
         }
+    }
+}
+
+/// What is asked once for all sandboxes.
+struct Shared {
+    processes: Processes,
+    unpushed: Option<Unreached>,
+    only_here: Option<Unreached>,
+}
+
+impl Shared {
+    fn of(repo: &Repo, sandboxes: &[Sandbox]) -> Shared {
+        let heads = sandboxes.iter().filter_map(|sandbox| sandbox.head.clone()).collect();
+        let held = || {
+            let held = sandboxes.iter().map(|sandbox| keep::held_by(&repo.git, &sandbox.entry));
+            let ids = held.collect::<Result<Vec<_>>>()?.into_iter().flat_map(|held| held.commits);
+            Unreached::among(&repo.git, &repo.common, &ids.collect())
+        };
+        std::thread::scope(|scope| {
+            let unpushed = scope.spawn(|| {
+                // Without a remote there is nowhere to push to.
+                let remotes = repo.config.fetch_refspecs().next().is_some();
+                remotes.then(|| Unreached::unpushed(&repo.git, &repo.common, &heads).ok()).flatten()
+            });
+            let only_here = scope.spawn(|| held().ok());
+            Shared {
+                processes: Processes::lazily(),
+                unpushed: unpushed.join().ok().flatten(),
+                only_here: only_here.join().ok().flatten(),
+            }
+        })
+    }
+
+    fn unpushed(&self, sandbox: &Sandbox) -> Option<u64> {
+        Some(self.unpushed.as_ref()?.count(&sandbox.head.iter().cloned().collect()))
+    }
+
+    fn only_here(&self, git: &Git, sandbox: &Sandbox) -> Option<u64> {
+        let unreached = self.only_here.as_ref()?;
+        Some(unreached.count(&keep::held_by(git, &sandbox.entry).ok()?.commits))
     }
 }
 
@@ -200,6 +253,8 @@ impl Report {
             (state, _) => words.push((*state).to_owned()),
         }
         words.extend(self.operation.map(str::to_owned));
+        let in_use = self.in_use.as_ref().is_some_and(|users| !users.is_empty());
+        words.extend(in_use.then(|| "in use".to_owned()));
         words.extend(self.locked.is_some().then(|| "locked".to_owned()));
         words.extend((!self.managed && self.state != "orphan").then(|| "external".to_owned()));
         words.join(", ")

@@ -122,14 +122,19 @@ impl Sandbox {
 
     /// A folder below the root whose repository cannot be reached.
     pub fn orphan(folder: &Path) -> Sandbox {
+        Sandbox { state: State::Orphan, ..Sandbox::in_trash(folder, Path::new("")) }
+    }
+
+    /// The files of a removed one.
+    pub fn in_trash(folder: &Path, entry: &Path) -> Sandbox {
         Sandbox {
             path: folder.to_owned(),
-            entry: PathBuf::new(),
+            entry: entry.to_owned(),
             head: None,
             branch: None,
             locked: None,
             managed: true,
-            state: State::Orphan,
+            state: State::Ready,
         }
     }
 
@@ -178,10 +183,15 @@ impl Sandbox {
     }
 
     /// git's account of the files; an error is the reason there is none.
-    pub fn status(&self, git: &Git) -> Result<Status, String> {
+    ///
+    /// Of an idle one the index is refreshed: right after a checkout git would otherwise read every
+    /// file again each time.
+    pub fn status(&self, git: &Git, idle: bool) -> Result<Status, String> {
         const WORDS: [&str; 5] =
             ["status", "--porcelain=v2", "--branch", "-z", "--untracked-files=all"];
-        let answer = git.at(&self.path).look(WORDS).ask().map_err(|error| error.to_string())?;
+        let git = git.at(&self.path);
+        let call = if idle { git.refresh(WORDS) } else { git.look(WORDS) };
+        let answer = call.ask().map_err(|error| error.to_string())?;
         if !answer.ok() {
             return Err(answer.why());
         }
@@ -243,7 +253,7 @@ pub fn find<'a>(sandboxes: &'a [Sandbox], word: &OsStr) -> Result<&'a Sandbox> {
     let found: Vec<&Sandbox> = sandboxes.iter().filter(means).collect();
     match (&found[..], by_path) {
         ([one], _) => Ok(one),
-        ([], Some(sandbox)) if slashed || word == "." => Ok(sandbox),
+        ([], Some(sandbox)) if slashed || word == "." || word == ".." => Ok(sandbox),
         ([], _) => Err(unknown(sandboxes, word)),
         _ => Err(ambiguous(&found, word)),
     }

@@ -1,36 +1,33 @@
 //! Ctrl-C and `kill`: noted, so that a half-made sandbox can be taken back before we end.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::{Error, Result};
 
-/// The signal that arrived, if one did.
-#[derive(Clone, Debug)]
-pub struct Signals(Arc<AtomicUsize>);
+static ARRIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
-impl Signals {
-    /// Notes signals from now on. One that our parent had us ignore (`nohup`) stays ignored.
-    pub fn note() -> Signals {
-        let arrived = Arc::new(AtomicUsize::new(0));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
-            if !is_ignored(signal) {
-                let number = usize::try_from(signal).unwrap_or(0);
-                // Without a handler the signal just ends us, which the next `new` mends.
-                let _ = signal_hook::flag::register_usize(signal, Arc::clone(&arrived), number);
-            }
+/// Notes signals from now on, instead of dying of them. One that our parent had us ignore (`nohup`)
+/// stays ignored.
+pub fn note() {
+    let arrived = ARRIVED.get_or_init(Arc::default);
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        if !is_ignored(signal) {
+            let number = usize::try_from(signal).unwrap_or(0);
+            // Without a handler the signal just ends us, which the next `new` mends.
+            let _ = signal_hook::flag::register_usize(signal, Arc::clone(arrived), number);
         }
-        Signals(arrived)
     }
+}
 
-    /// An error once a signal has arrived.
-    pub fn check(&self) -> Result<()> {
-        match u8::try_from(self.0.load(Ordering::Relaxed)) {
-            Ok(0) | Err(_) => Ok(()),
-            Ok(signal) => Err(Error::Interrupted { signal }),
-        }
+/// An error once a signal has arrived.
+pub fn check() -> Result<()> {
+    let arrived = ARRIVED.get().map_or(0, |arrived| arrived.load(Ordering::Relaxed));
+    match u8::try_from(arrived) {
+        Ok(0) | Err(_) => Ok(()),
+        Ok(signal) => Err(Error::Interrupted { signal }),
     }
 }
 

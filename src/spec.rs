@@ -165,6 +165,22 @@ pub static DELETE_BRANCH: Opt =
 /// `--as`
 pub static AS: Opt = valued("as", "name", Kind::Text, "bring it back under another folder name");
 
+/// `--merged`
+pub static MERGED: Opt = switch("merged", "also retire clean ones whose branch is in its base");
+/// `--older-than`
+pub static OLDER_THAN: Opt =
+    valued("older-than", "days", Kind::Count, "retire what was unused for so many days");
+/// `--purge`
+pub static PURGE: Opt =
+    switch("purge", "delete from the trash now what has nothing to lose, or what is named");
+/// `--quiet`
+pub static QUIET: Opt = switch("quiet", "say nothing; the next command says what was done");
+/// `--finish`
+pub static FINISH: Opt = switch("finish", "only go on deleting what an earlier run purged");
+
+/// `--fix`
+pub static FIX: Opt = switch("fix", "repair what can be repaired without losing anything");
+
 /// Options that every command takes.
 pub static COMMON: &[&Opt] = &[&COLOR, &SHORT_HELP, &HELP];
 
@@ -245,8 +261,35 @@ it is the newest. Without it, what can be brought back is listed.",
     options: &[&AS, &ALL, &ROOT, &JSON],
 };
 
+/// `git sandbox reap`
+pub static REAP: Command = Command {
+    name: "reap",
+    about: "retire stale sandboxes and empty what is safe to empty from the trash",
+    details: "\
+A sandbox below the root that was not used for its period and has nothing to lose is
+moved to the trash. What has been in the trash for sandbox.trashExpiryDays and has
+nothing to lose is deleted; the rest stays until 'reap --purge <name>'. Worktrees outside
+the root, locked ones and ones in use are never taken.",
+    operands: &[Operand { name: "name", times: Times::Many }],
+    after_dashes: AfterDashes::Operands,
+    options: &[&DRY_RUN, &MERGED, &OLDER_THAN, &FORCE, &PURGE, &ALL, &QUIET, &FINISH, &ROOT, &JSON],
+};
+
+/// `git sandbox doctor`
+pub static DOCTOR: Command = Command {
+    name: "doctor",
+    about: "find what crashes, moves and other tools left behind, and repair it",
+    details: "\
+Looks for sandboxes that were half made, entries without a folder and folders without an
+entry, moved repositories and sandboxes, interrupted removals, leftovers in the trash and
+a root that is open to others. Exits with 1 while something is left.",
+    operands: &[],
+    after_dashes: AfterDashes::Operands,
+    options: &[&FIX, &ROOT, &JSON],
+};
+
 /// Every command, in the order of the help.
-pub static COMMANDS: &[&Command] = &[&NEW, &LIST, &SHOW, &PATH, &RM, &RESTORE];
+pub static COMMANDS: &[&Command] = &[&NEW, &LIST, &SHOW, &PATH, &RM, &RESTORE, &REAP, &DOCTOR];
 
 impl Command {
     /// The command called `name`.

@@ -9,7 +9,7 @@
 //! A crash before the rename is undone, after it completed, by whichever command next takes the
 //! repository lock. A pin without a journal is the first or the last moment of either: released.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -77,9 +77,9 @@ impl Item {
     /// The item of a pinned entry, once its removal is complete.
     pub fn of(tree: &Worktree) -> Result<Option<Item>> {
         let Some(pin) = pin_of(tree) else { return Ok(None) };
-        let journal = Journal::read(&pin.at)?;
-        let journal = journal.filter(|journal| journal.stage == Stage::Trashed);
-        Ok(journal.map(|journal| Item { pin, journal }))
+        let journal = Journal::of(&pin, &tree.entry)?;
+        let there = |journal: &Journal| matches!(journal.stage, Stage::Trashed | Stage::Purging);
+        Ok(journal.filter(there).map(|journal| Item { pin, journal }))
     }
 
     /// Its files.
@@ -110,9 +110,10 @@ impl Trash<'_> {
             let Some(pin) = pin_of(tree) else { continue };
             let entry = &tree.entry;
             let there = pin.at.join(TREE).symlink_metadata().is_ok();
-            match Journal::read(&pin.at)? {
-                Some(journal) if journal.stage == Stage::Trashed => continue,
-                Some(journal) if journal.entry != *entry => continue,
+            match Journal::of(&pin, entry)? {
+                Some(journal) if matches!(journal.stage, Stage::Trashed | Stage::Purging) => {
+                    continue;
+                }
                 Some(journal) => match &journal.stage {
                     Stage::Restoring(_) if there => {
                         Journal { stage: Stage::Trashed, ..journal.clone() }.write(&pin.at)?;
@@ -298,9 +299,7 @@ impl Trash<'_> {
         Journal::remove(&pin.at)?;
         step::reached();
         pin.release(&journal.entry)?;
-        File::open(target)
-            .and_then(|folder| folder.set_modified(self.now.into()))
-            .at("mark", target)?;
+        place::touch(target, self.now)?;
         Ok(attached)
     }
 
@@ -339,19 +338,19 @@ impl Trash<'_> {
         Ok(attached)
     }
 
-    /// Forgets a sandbox whose folder is gone; commits that only it held are kept. How many, and
-    /// under which id.
-    pub fn forget(&self, sandbox: &Sandbox) -> Result<(u64, String)> {
+    /// Forgets a sandbox whose folder is gone; what only its entry holds is kept. What that is, in
+    /// words.
+    pub fn forget(&self, sandbox: &Sandbox) -> Result<Option<String>> {
         let id = format!("{}-{}", name::slug(&sandbox.name()), random_hex()?);
-        let kept = keep::keep(&self.git, &self.repo.common, &sandbox.entry, &id)?;
+        let kept = keep::keep_with_index(&self.git, &self.repo.common, &sandbox.entry, &id)?;
         let remove = self.git.call(["worktree", "remove", "--force", "--force", "--"]);
         remove.arg(&sandbox.path).done("forget it")?;
-        Ok((kept, id))
+        Ok(kept)
     }
 }
 
 /// Renames without ever replacing anything.
-fn rename(from: &Path, to: &Path) -> Result<()> {
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
     use rustix::io::Errno;
     let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {

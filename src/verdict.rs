@@ -142,8 +142,8 @@ impl Facts {
 mod tests {
     use super::*;
 
-    fn user() -> Known<Vec<User>> {
-        Ok(vec![User { pid: Some(7), command: "vim".into() }])
+    fn user() -> Vec<User> {
+        vec![User { pid: Some(7), command: "vim".into() }]
     }
 
     /// Facts with one change, and what `rm`, `rm --force` and `rm --force --force` say to it.
@@ -164,7 +164,7 @@ mod tests {
             (|facts| facts.operation = Some("rebase"), once("rebase in progress")),
             (|facts| facts.nested = Ok(vec!["a/b".into()]), once("unsaved work in 'a/b'")),
             (|facts| facts.nested = Err("x".into()), once("cannot tell: x")),
-            (|facts| facts.users = user(), twice("in use by 7 vim")),
+            (|facts| facts.users = Ok(user()), twice("in use by 7 vim")),
             (|facts| facts.users = Err("x".into()), twice("cannot tell who uses it: x")),
             (|facts| facts.locked = Some(String::new()), twice("locked")),
             (|facts| facts.locked = Some("mine".into()), twice("locked: mine")),

@@ -1,14 +1,8 @@
-//! `git sandbox new`
+//! `git sandbox new`: which branch a name means, and where it starts.
 
 use std::path::Path;
 
-use crate::repo::Test;
-
-const USAGE: &str = "\
-usage: git sandbox new [--name=<branch>] [--branch=<branch>] [--from=<commit>]
-                       [--detach] [--count=<n>] [--dir=<parent>]
-                       [--root=<folder>] [--json] [<name>] [<task>...]
-";
+use crate::repo::{NOW, Test, names_in};
 
 #[test]
 fn new_creates_a_sandbox_and_resumes_it() {
@@ -32,23 +26,285 @@ fn new_creates_a_sandbox_and_resumes_it() {
 }
 
 #[test]
-fn a_sentence_is_refused_with_a_slug() {
+fn a_sandbox_is_what_git_worktree_add_makes() {
     let test = Test::new();
-    let before = test.snapshot();
-    test.run(&["new", "Fix the login bug"])
-        .stderr(
-            "error: 'Fix the login bug' is not a valid branch name\n\
-             hint: git sandbox new fix-the-login-bug \"Fix the login bug\"\n",
-        )
-        .code(1);
-    assert_eq!(test.snapshot(), before);
-    assert!(!test.root().exists());
+    test.git(&["worktree", "add", "--quiet", "../plain", "-b", "plain"]);
+    test.new_sandbox(&["mine"]);
+    let status = |dir: &Path| test.git_in(dir, &["status", "--porcelain=v2", "--ignored"]);
+    assert_eq!(status(&test.at("mine")), status(&test.home.join("plain")));
+    assert_eq!(names_in(&test.at("mine")), names_in(&test.home.join("plain")));
+    let entries = test.app().join(".git/worktrees");
+    let mut files = names_in(&entries.join("mine"));
+    files.retain(|file| !file.starts_with("sandbox."));
+    assert_eq!(files, names_in(&entries.join("plain")));
 }
 
 #[test]
-fn wrong_usage_shows_the_usage() {
+fn an_existing_branch_is_used_as_it_is() {
     let test = Test::new();
-    test.run(&["new", "--form", "x"])
-        .stderr(&format!("error: unknown option '--form'\nhint: did you mean '--from'?\n{USAGE}"))
-        .code(129);
+    test.git(&["checkout", "--quiet", "-b", "fix"]);
+    let commit = test.commit(&test.app(), "file", "two\n");
+    test.git(&["checkout", "--quiet", "main"]);
+    test.run(&["new", "fix", "Go", "on"])
+        .stdout("$ROOT/fix\n")
+        .stderr("created sandbox 'fix': branch 'fix'\n")
+        .ok();
+    assert_eq!(test.git_in(&test.at("fix"), &["rev-parse", "HEAD", "fix"]), {
+        format!("{commit}\n{commit}")
+    });
+    let facts = test.json(&["show", "fix", "--json"]);
+    assert_eq!(facts["task"], "Go on");
+    assert_eq!(facts["base"], serde_json::Value::Null);
+}
+
+#[test]
+fn with_name_every_operand_is_the_task() {
+    let test = Test::new();
+    test.git(&["branch", "old"]);
+    test.run(&["new", "--name", "old", "old", "and", "new"])
+        .stdout("$ROOT/old\n")
+        .stderr("created sandbox 'old': branch 'old'\n")
+        .ok();
+    test.run(&["new", "--name=fresh", "old"])
+        .stdout("$ROOT/fresh\n")
+        .stderr("created sandbox 'fresh': new branch 'fresh' from 'main'\n")
+        .ok();
+    assert_eq!(test.json(&["show", "refs/heads/old", "--json"])["task"], "old and new");
+    assert_eq!(test.json(&["show", "fresh", "--json"])["task"], "old");
+}
+
+#[test]
+fn a_branch_that_one_remote_has_is_followed() {
+    let test = Test::new();
+    let theirs = test.remote("origin", "feat/pr");
+    test.run(&["new", "feat/pr", "Repair", "it"])
+        .stdout("$ROOT/feat-pr\n")
+        .stderr("created sandbox 'feat-pr': new branch 'feat/pr' following 'origin/feat/pr'\n")
+        .ok();
+    assert_eq!(test.git(&["rev-parse", "feat/pr"]), theirs);
+    assert_eq!(test.git(&["config", "branch.feat/pr.remote"]), "origin");
+    assert_eq!(test.git(&["config", "branch.feat/pr.merge"]), "refs/heads/feat/pr");
+    let facts = test.json(&["show", "feat/pr", "--json"]);
+    assert_eq!((&facts["upstream"], &facts["ahead"]), (&"origin/feat/pr".into(), &0.into()));
+    assert_eq!(facts["task"], "Repair it");
+}
+
+#[test]
+fn a_local_branch_comes_before_a_remote_one() {
+    let test = Test::new();
+    test.remote("origin", "pr");
+    test.git(&["branch", "--no-track", "pr", "main"]);
+    test.run(&["new", "pr"])
+        .stdout("$ROOT/pr\n")
+        .stderr("created sandbox 'pr': branch 'pr'\n")
+        .ok();
+    assert_eq!(test.git(&["rev-parse", "pr"]), test.git(&["rev-parse", "main"]));
+}
+
+#[test]
+fn a_branch_that_two_remotes_have_is_made_new() {
+    let test = Test::new();
+    test.remote("origin", "pr");
+    test.remote("other", "pr");
+    test.run(&["new", "pr"])
+        .stdout("$ROOT/pr\n")
+        .stderr(
+            "warning: 'origin' and 'other' both have a branch 'pr'; this new one starts at HEAD\n\
+             hint: git -c checkout.defaultRemote=origin sandbox new pr follows that of 'origin'\n\
+             created sandbox 'pr': new branch 'pr' from 'main'\n",
+        )
+        .ok();
+    assert_eq!(test.git(&["rev-parse", "pr"]), test.git(&["rev-parse", "main"]));
+}
+
+#[test]
+fn the_default_remote_decides_between_two() {
+    let test = Test::new();
+    test.remote("origin", "pr");
+    let theirs = test.remote("other", "pr");
+    test.git(&["config", "checkout.defaultRemote", "other"]);
+    test.run(&["new", "pr"])
+        .stdout("$ROOT/pr\n")
+        .stderr("created sandbox 'pr': new branch 'pr' following 'other/pr'\n")
+        .ok();
+    assert_eq!(test.git(&["rev-parse", "pr"]), theirs);
+}
+
+#[test]
+fn remotes_are_not_looked_at_without_guessing() {
+    let test = Test::new();
+    test.remote("origin", "pr");
+    test.git(&["config", "checkout.guess", "false"]);
+    test.run(&["new", "pr"])
+        .stdout("$ROOT/pr\n")
+        .stderr("created sandbox 'pr': new branch 'pr' from 'main'\n")
+        .ok();
+    assert_eq!(test.git(&["rev-parse", "pr"]), test.git(&["rev-parse", "main"]));
+}
+
+#[test]
+fn a_new_branch_follows_nothing_even_where_git_would() {
+    let test = Test::new();
+    test.remote("origin", "pr");
+    test.git(&["config", "branch.autoSetupMerge", "always"]);
+    let config = test.git(&["config", "--local", "--list"]);
+    test.run(&["new", "fix", "--from", "origin/pr"])
+        .stdout("$ROOT/fix\n")
+        .stderr("created sandbox 'fix': new branch 'fix' from 'origin/pr'\n")
+        .ok();
+    assert_eq!(test.git(&["config", "--local", "--list"]), config);
+}
+
+#[test]
+fn from_says_where_a_new_branch_starts() {
+    let test = Test::new();
+    let first = test.git(&["rev-parse", "HEAD"]);
+    test.git(&["tag", "-a", "v1", "-m", "v1"]);
+    test.commit(&test.app(), "file", "two\n");
+    for (name, from) in [("a", "v1"), ("b", "HEAD~1"), ("c", &first[..12])] {
+        test.run(&["new", name, "--from", from])
+            .stdout(&format!("$ROOT/{name}\n"))
+            .stderr(&format!("created sandbox '{name}': new branch '{name}' from '{from}'\n"))
+            .ok();
+        assert_eq!(test.git(&["rev-parse", name]), first);
+    }
+    assert_eq!(test.json(&["show", "a", "--json"])["base"], serde_json::Value::Null);
+}
+
+#[test]
+fn the_base_is_the_branch_it_started_from() {
+    let test = Test::new();
+    test.git(&["branch", "release"]);
+    test.new_sandbox(&["a"]);
+    test.new_sandbox(&["b", "--from", "release"]);
+    assert_eq!(test.json(&["show", "a", "--json"])["base"], "main");
+    assert_eq!(test.json(&["show", "b", "--json"])["base"], "release");
+}
+
+#[test]
+fn without_a_name_it_is_an_exploration() {
+    let test = Test::new();
+    let (one, other) = (test.new_sandbox(&[]), test.new_sandbox(&["--from", "main"]));
+    assert_ne!(one, other);
+    for path in [&one, &other] {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let digits = name.strip_prefix("exploration-").unwrap();
+        assert!(digits.len() == 8 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
+        assert_eq!(path.parent(), Some(&*test.root()));
+        let facts = test.json(&["show", name, "--json"]);
+        assert_eq!((&facts["class"], &facts["branch"]), (&"transient".into(), &().into()));
+    }
+    assert_eq!(test.branches(), ["main"]);
+}
+
+#[test]
+fn detach_makes_a_named_exploration_and_resumes_it() {
+    let test = Test::new();
+    test.git(&["branch", "look"]);
+    test.run(&["new", "--detach", "look", "What", "if"])
+        .stdout("$ROOT/exploration-look\n")
+        .stderr("created sandbox 'exploration-look': detached at 'main'\n")
+        .ok();
+    test.run(&["new", "--detach", "look"])
+        .stdout("$ROOT/exploration-look\n")
+        .stderr("task: What if\nresumed sandbox 'exploration-look'\n")
+        .ok();
+    assert_eq!(test.sandboxes(), ["exploration-look"]);
+    assert_eq!(test.git_in(&test.at("exploration-look"), &["branch", "--show-current"]), "");
+}
+
+#[test]
+fn branch_goes_into_the_folder_that_the_name_gives() {
+    let test = Test::new();
+    test.git(&["branch", "old"]);
+    test.run(&["new", "here", "--branch", "old", "A", "task"])
+        .stdout("$ROOT/here\n")
+        .stderr("created sandbox 'here': branch 'old'\n")
+        .ok();
+    test.run(&["new", "there", "--branch", "fresh"])
+        .stdout("$ROOT/there\n")
+        .stderr("created sandbox 'there': new branch 'fresh' from 'main'\n")
+        .ok();
+    test.run(&["new", "elsewhere", "--branch", "old"])
+        .stdout("$ROOT/here\n")
+        .stderr("task: A task\nresumed sandbox 'here'\n")
+        .ok();
+    assert_eq!(test.sandboxes(), ["here", "there"]);
+    assert_eq!(test.branches(), ["fresh", "main", "old"]);
+}
+
+#[test]
+fn count_makes_a_pool_and_each_of_it_once() {
+    let test = Test::new();
+    test.new_sandbox(&["job-2"]);
+    test.run(&["new", "job", "Race", "--count", "3"])
+        .stdout("$ROOT/job-1\n$ROOT/job-2\n$ROOT/job-3\n")
+        .stderr(
+            "created sandbox 'job-1': new branch 'job-1' from 'main'\n\
+             task: Race\nresumed sandbox 'job-2'\n\
+             created sandbox 'job-3': new branch 'job-3' from 'main'\n",
+        )
+        .ok();
+    test.run(&["new", "--count=2", "job"])
+        .stdout("$ROOT/job-1\n$ROOT/job-2\n")
+        .stderr("task: Race\nresumed sandbox 'job-1'\ntask: Race\nresumed sandbox 'job-2'\n")
+        .ok();
+    assert_eq!(test.sandboxes(), ["job-1", "job-2", "job-3"]);
+    assert_eq!(test.branches(), ["job-1", "job-2", "job-3", "main"]);
+}
+
+#[test]
+fn count_without_a_name_makes_explorations() {
+    let test = Test::new();
+    let output = test.run(&["new", "--count", "3"]).output();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut names: Vec<_> = text.lines().map(|path| path.rsplit_once('/').unwrap().1).collect();
+    names.sort_unstable();
+    assert_eq!(names, test.sandboxes());
+    assert_eq!(names.len(), 3);
+}
+
+#[test]
+fn dir_puts_one_sandbox_elsewhere() {
+    let test = Test::new();
+    test.run(&["new", "feat/ui", "--dir", "../else/where"])
+        .stdout("$HOME/else/where/feat-ui\n")
+        .stderr("created sandbox 'feat-ui': new branch 'feat/ui' from 'main'\n")
+        .ok();
+    test.run(&["new", "feat/ui"])
+        .stdout("$HOME/else/where/feat-ui\n")
+        .stderr("resumed sandbox 'feat-ui'\n")
+        .ok();
+    assert!(!test.home.join(".cache").exists());
+    let facts = test.json(&["show", "feat/ui", "--json"]);
+    assert_eq!((&facts["managed"], &facts["expires"]), (&false.into(), &().into()));
+}
+
+#[test]
+fn json_tells_what_was_made_and_that_it_was_resumed() {
+    let test = Test::new();
+    let made = test.json(&["new", "fix", "A", "task", "--json"]);
+    let shown = test.json(&["show", "fix", "--json"]);
+    assert_eq!(made["action"], "created");
+    for (key, value) in shown.as_object().unwrap() {
+        assert_eq!(&made[key], value, "{key}");
+    }
+    assert_eq!(made.as_object().unwrap().len(), shown.as_object().unwrap().len() + 1);
+    assert_eq!(made["created"], NOW);
+    assert_eq!(test.json(&["new", "fix", "--json"])["action"], "resumed");
+    let pool = test.json(&["new", "fix", "--count", "1", "--json"]);
+    assert_eq!(pool[0]["name"], "fix-1");
+    let pool = test.json(&["new", "job", "--count", "2", "--json"]);
+    assert_eq!((&pool[0]["name"], &pool[1]["name"]), (&"job-1".into(), &"job-2".into()));
+}
+
+#[test]
+fn json_comes_alone_on_stdout_and_the_words_on_stderr() {
+    let test = Test::new();
+    let output = test.run(&["new", "fix", "--json"]).output();
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "created sandbox 'fix': new branch 'fix' from 'main'\n"
+    );
+    assert!(serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap().is_object());
 }

@@ -7,14 +7,19 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
 /// The clock of every test.
 pub const NOW: &str = "2026-01-31T12:00:00Z";
+
+/// Nothing here takes this long.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A home with, usually, a repository `app` that has one commit on `main`.
 pub struct Test {
@@ -83,6 +88,7 @@ impl Test {
             .env("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z")
             .env("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z")
             .env("GIT_SANDBOX_NOW", NOW)
+            .env("GIT_SANDBOX_AUTO_REAP", "0")
             .stdin(Stdio::null())
             .current_dir(dir);
         command
@@ -122,6 +128,22 @@ impl Test {
         Run { test: self, command, stdout: String::new(), stderr: String::new() }
     }
 
+    /// The program itself, without git in between.
+    pub fn program<S: AsRef<OsStr>>(&self, dir: &Path, words: &[S]) -> Run<'_> {
+        let mut command = self.command(env!("CARGO_BIN_EXE_git-sandbox"), dir);
+        command.args(words);
+        self.run_command(command)
+    }
+
+    /// A folder with a script called `git`, which finds the real one in `$GIT`, to be put on PATH.
+    pub fn fake_git(&self, text: &str) -> String {
+        let path = std::env::var("PATH").unwrap();
+        let real = path.split(':').map(|dir| Path::new(dir).join("git")).find(|git| git.is_file());
+        let real = real.unwrap();
+        let fake = self.script("fake/git", &format!("GIT={}\n{text}", real.display()));
+        format!("{}:{path}", fake.parent().unwrap().display())
+    }
+
     /// Makes a sandbox; whatever is said. Its path.
     pub fn new_sandbox(&self, words: &[&str]) -> PathBuf {
         let output = self.run(&[&["new"], words].concat()).output();
@@ -134,6 +156,55 @@ impl Test {
         let output = self.run(words).output();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Commits a file in a folder. The commit's id.
+    pub fn commit(&self, dir: &Path, file: &str, text: &str) -> String {
+        write(&dir.join(file), text);
+        self.git_in(dir, &["add", "--", file]);
+        self.git_in(dir, &["commit", "--quiet", "-m", text.trim_end()]);
+        self.git_in(dir, &["rev-parse", "HEAD"])
+    }
+
+    /// A remote of the repository that has, besides `main`, a branch with a commit of its own.
+    pub fn remote(&self, name: &str, branch: &str) -> String {
+        let path = self.init(name, &[]);
+        self.git_in(&path, &["checkout", "--quiet", "-b", branch]);
+        let commit = self.commit(&path, "theirs", name);
+        self.git(&["remote", "add", name, &path.to_string_lossy()]);
+        self.git(&["fetch", "--quiet", name]);
+        commit
+    }
+
+    /// Makes an executable script.
+    pub fn script(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.home.join(path);
+        write(&path, &format!("#!/bin/sh\n{text}\n"));
+        chmod(&path, 0o755);
+        path
+    }
+
+    /// What stands in the repository's folder of sandboxes.
+    pub fn sandboxes(&self) -> Vec<String> {
+        names_in(&self.root())
+    }
+
+    /// The paths of the linked worktrees, as git lists them.
+    pub fn linked(&self) -> Vec<String> {
+        let text = self.git(&["worktree", "list", "--porcelain"]);
+        let paths = text.lines().filter_map(|line| line.strip_prefix("worktree "));
+        paths.skip(1).map(str::to_owned).collect()
+    }
+
+    /// The local branches.
+    pub fn branches(&self) -> Vec<String> {
+        let text = self.git(&["for-each-ref", "--format=%(refname:strip=2)", "refs/heads"]);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// Whether the tests run as root, who may give files away.
+    pub fn am_root(&self) -> bool {
+        fs::metadata(&self.home).unwrap().uid() == 0
     }
 
     /// Branches, worktrees, status and every file of the main checkout: what must not change.
@@ -155,6 +226,27 @@ impl Test {
     }
 }
 
+/// What a folder holds, sorted; nothing where there is none.
+pub fn names_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Sets the mode of a file or folder.
+pub fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Sets the time of a file or folder, to a day of 2026's January.
+pub fn set_day(path: &Path, day: u32) {
+    let time: chrono::DateTime<chrono::Utc> =
+        format!("2026-01-{day:02}T00:00:00Z").parse().unwrap();
+    fs::File::open(path).unwrap().set_modified(time.into()).unwrap();
+}
+
 /// Writes a file, and makes its folder if need be.
 pub fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -163,7 +255,6 @@ pub fn write(path: &Path, text: &str) {
 
 /// Every path below a folder with its kind, mode and content, sorted; but not inside `.git/objects`.
 pub fn tree(top: &Path, ignored: &[&str]) -> String {
-    use std::os::unix::fs::PermissionsExt;
     let mut lines = Vec::new();
     let mut todo = vec![top.to_owned()];
     while let Some(dir) = todo.pop() {
@@ -240,7 +331,7 @@ impl Run<'_> {
 
     /// Runs it; it must exit so.
     pub fn code(mut self, code: i32) {
-        let output = self.command.output().unwrap();
+        let output = finished(&mut self.command);
         let got = (
             output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap()),
             without_ids(&String::from_utf8_lossy(&output.stdout)),
@@ -260,8 +351,43 @@ impl Run<'_> {
         );
     }
 
+    /// Runs it; it must exit with 1, change nothing in the repository and make nothing at home.
+    pub fn refused(self) {
+        let test = self.test;
+        let state = || test.snapshot() + &tree(&test.home, &["sandbox.lock"]);
+        let before = state();
+        self.code(1);
+        assert_eq!(state(), before);
+    }
+
     /// Runs it, whatever it does.
     pub fn output(mut self) -> Output {
-        self.command.output().unwrap()
+        finished(&mut self.command)
     }
+}
+
+/// Runs a program to its end. One that hangs is killed with all that it started, and fails the test.
+pub fn finished(command: &mut Command) -> Output {
+    let child = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    ended(child.unwrap())
+}
+
+/// The same for one that was started, in a group of its own.
+pub fn ended(child: Child) -> Output {
+    let group = format!("-{}", child.id());
+    let kill = || drop(Command::new("kill").args(["-9", "--", &group]).status());
+    within(move || child.wait_with_output().unwrap(), kill)
+}
+
+/// What blocks only if something is wrong.
+pub fn within<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+    give_up: impl FnOnce(),
+) -> T {
+    let (done, waiting) = std::sync::mpsc::channel();
+    std::thread::spawn(move || done.send(work()));
+    waiting.recv_timeout(PATIENCE).unwrap_or_else(|_| {
+        give_up();
+        panic!("it hangs");
+    })
 }

@@ -1,22 +1,22 @@
 //! `git sandbox list`
 
-use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use owo_colors::Style;
 
 use super::Here;
 use crate::args::Args;
-use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::everywhere::{Everywhere, common_of};
 use crate::git::Git;
 use crate::journal::Pin;
+use crate::orphan;
 use crate::out::{self, Out, visible, visible_path};
-use crate::place::Root;
 use crate::repo::{self, Repo};
 use crate::report::Report;
-use crate::sandbox::Sandbox;
+use crate::retention::Retention;
+use crate::sandbox::{Class, Sandbox};
 use crate::spec::{ALL, COLOR, JSON, NAMES, NUL, ROOT};
 use crate::table::Table;
 use crate::time::{self, Time};
@@ -30,7 +30,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     }
     let now = time::now()?;
     let reports = if args.has(&ALL) {
-        everywhere(args, out)?
+        everywhere(args, out, now)?
     } else {
         let here = Here::find(args, out)?;
         here.reporter()?.all(&here.sandboxes)
@@ -72,32 +72,13 @@ fn print_plain(args: &Args, out: Out, path: &Path) -> Result<()> {
     }
 }
 
-/// The sandboxes of every repository that has one below the root, and of this one.
-fn everywhere(args: &Args, out: &mut Out) -> Result<Vec<Report>> {
-    let here = match Repo::discover() {
-        Ok(repo) => Some(repo),
-        Err(Error::NotARepository) => None,
-        Err(error) => return Err(error),
-    };
-    let git = Git::here()?;
-    let config = match &here {
-        Some(repo) => repo.config.clone(),
-        None => Config::parse(&git.call(["config", "--list", "-z"]).read("read the config")?),
-    };
-    *out = Out::new(args.word(&COLOR), &config);
-    let root = Root::wanted(args.value(&ROOT), &config, &git)?;
-    let folders = root.homes().into_iter().flat_map(|home| folders(&home));
-    let mut commons: BTreeSet<PathBuf> = here.iter().map(|repo| repo.common.clone()).collect();
-    let mut orphans = Vec::new();
-    for folder in folders {
-        match common_dir(&folder) {
-            Some(common) if common.join("objects").is_dir() => drop(commons.insert(common)),
-            Some(_) => orphans.push(folder),
-            None => {}
-        }
-    }
+/// The sandboxes of every repository that has one below the root, of this one, and orphans.
+fn everywhere(args: &Args, out: &mut Out, now: Time) -> Result<Vec<Report>> {
+    let all = Everywhere::look(args.value(&ROOT))?;
+    *out = Out::new(args.word(&COLOR), &all.config);
+    let retention = Retention::read(&all.config)?;
     let mut reports = Vec::new();
-    for common in commons {
+    for common in all.commons {
         let listed = Repo::at(&common).and_then(|repo| {
             let here = Here::of(repo, args, out)?;
             Ok(here.reporter()?.all(&here.sandboxes))
@@ -107,27 +88,16 @@ fn everywhere(args: &Args, out: &mut Out) -> Result<Vec<Report>> {
             Err(error) => out.warn(&format!("skipped '{}': {error}", common.display())),
         }
     }
-    for folder in orphans {
-        let common = common_dir(&folder).unwrap_or_default();
+    for folder in all.orphans {
+        let entry = repo::folder_points_to(&folder).unwrap_or_default();
+        let common = common_of(&entry).unwrap_or_default();
         let project = folder.parent().and_then(Path::file_name).unwrap_or_default();
-        reports.push(Report::unread(&Sandbox::orphan(&folder), &common, project));
+        let last_used = orphan::last_used(&folder, now).ok();
+        let expires = last_used.and_then(|then| retention.expires(Class::Orphan, then));
+        let report = Report::unread(&Sandbox::orphan(&folder), &common, project);
+        reports.push(Report { last_used, expires, ..report });
     }
     Ok(reports)
-}
-
-fn folders(home: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(home).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-    let mut folders: Vec<_> = folders.map(|folder| folder.path()).collect();
-    folders.sort();
-    folders
-}
-
-/// The common dir of the repository that a folder says it belongs to.
-fn common_dir(folder: &Path) -> Option<PathBuf> {
-    let entry = repo::folder_points_to(folder)?;
-    let worktrees = entry.parent()?;
-    (worktrees.file_name()? == "worktrees").then(|| worktrees.parent().map(Path::to_owned))?
 }
 
 fn print_table(reports: &[Report], all: bool, now: Time, out: Out) -> Result<()> {

@@ -1,13 +1,16 @@
 //! The commands, one file each.
 
+mod doctor;
 mod list;
 mod new;
 mod path;
+mod reap;
 mod restore;
 mod rm;
 mod show;
 
 use crate::args::Args;
+use crate::background;
 use crate::error::Result;
 use crate::lock::Lock;
 use crate::out::Out;
@@ -27,6 +30,8 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         () if std::ptr::eq(command, &raw const spec::SHOW) => show::run(args, out),
         () if std::ptr::eq(command, &raw const spec::PATH) => path::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RM) => rm::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::DOCTOR) => doctor::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::REAP) => reap::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RESTORE) => restore::run(args, out),
         () => list::run(args, out),
     }
@@ -43,7 +48,9 @@ struct Here {
 
 impl Here {
     fn find(args: &Args, out: &mut Out) -> Result<Here> {
-        Here::of(Repo::discover()?, args, out)
+        let here = Here::of(Repo::discover()?, args, out)?;
+        background::tell(&here.place.root, *out);
+        Ok(here)
     }
 
     fn of(repo: Repo, args: &Args, out: &mut Out) -> Result<Here> {
@@ -68,7 +75,13 @@ impl Here {
     }
 
     fn trash(&self, lock: &Lock) -> Trash<'_> {
-        let git = self.repo.git.holding(lock.file());
+        self.trash_for_reading(Some(lock))
+    }
+
+    /// Without the lock it may only be looked at.
+    fn trash_for_reading(&self, lock: Option<&Lock>) -> Trash<'_> {
+        let git = &self.repo.git;
+        let git = lock.map_or_else(|| git.clone(), |lock| git.holding(lock.file()));
         Trash { repo: &self.repo, git, place: &self.place, now: self.now }
     }
 

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::Here;
 use crate::args::Args;
+use crate::background;
 use crate::create::{Action, Maker, Outcome, Wish, random_hex};
 use crate::error::{Error, Result};
 use crate::name;
@@ -14,7 +15,7 @@ use crate::place::Root;
 use crate::record;
 use crate::repo::{self, Repo};
 use crate::report::Report;
-use crate::signals::Signals;
+use crate::signals;
 use crate::spec::{BRANCH, COLOR, COUNT, DETACH, DIR, FROM, JSON, NAME, ROOT};
 use crate::time;
 
@@ -23,7 +24,8 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let repo = Repo::discover()?;
     *out = Out::new(args.word(&COLOR), &repo.config);
     let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
-    let maker = Maker { repo: &repo, root, out: *out, now: time::now()?, signals: Signals::note() };
+    signals::note();
+    let maker = Maker { repo: &repo, root, out: *out, now: time::now()? };
     let mut outcomes = Vec::new();
     let mut code = 0;
     for wish in &wishes {
@@ -37,6 +39,11 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
             out.answer_path(&outcome.path)?;
         }
         outcomes.push(outcome);
+    }
+    if let Some(outcome) = outcomes.first() {
+        background::tell(&outcome.root, *out);
+        // Whether it starts is nobody's trouble now.
+        let _ = background::reap_daily(&outcome.root, &repo, maker.now);
     }
     if args.has(&JSON) {
         answer_json(repo, args, out, &outcomes)?;

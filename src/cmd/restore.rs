@@ -1,7 +1,6 @@
 //! `git sandbox restore`
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chrono::TimeDelta;
 use owo_colors::Style;
@@ -11,11 +10,11 @@ use super::Here;
 use crate::args::Args;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::git::Git;
-use crate::journal::Journal;
+use crate::everywhere::Everywhere;
+use crate::journal::{Journal, Stage};
 use crate::name;
+use crate::orphan;
 use crate::out::{self, Out, visible};
-use crate::place::Root;
 use crate::repo::Repo;
 use crate::retention;
 use crate::size;
@@ -28,17 +27,32 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if args.has(&AS) && args.operands.is_empty() {
         return Err(args.wrong("option '--as' needs the <name> of a removed sandbox"));
     }
-    let repositories = repositories(args)?;
     let mut found = Vec::new();
-    for repo in repositories {
-        let here = Here::of(repo, args, out)?;
-        for item in trash::items(&here.worktrees) {
-            match item {
-                Ok(item) => found.push((item, retention::trash_period(&here.repo.config)?)),
-                Err(error) => out.warn(&error.to_string()),
+    let mut note = |item: Result<Item>, config: &Config, out: Out| -> Result<()> {
+        match item {
+            Ok(item) => found.push((item, retention::trash_period(config)?)),
+            Err(error) => out.warn(&error.to_string()),
+        }
+        Ok(())
+    };
+    if args.has(&ALL) {
+        let all = Everywhere::look(args.value(&ROOT))?;
+        for repo in all.commons.iter().filter_map(|common| Repo::at(common).ok()) {
+            let here = Here::of(repo, args, out)?;
+            for item in trash::items(&here.worktrees) {
+                note(item, &here.repo.config, *out)?;
             }
         }
+        for item in orphan::items(&all.root.trash_folders()) {
+            note(item, &all.config, *out)?;
+        }
+    } else {
+        let here = Here::find(args, out)?;
+        for item in trash::items(&here.worktrees) {
+            note(item, &here.repo.config, *out)?;
+        }
     }
+    found.retain(|(item, _)| item.journal.stage == Stage::Trashed);
     found.sort_by(|(one, _), (other, _)| other.journal.removed.cmp(&one.journal.removed));
     match args.operands.first() {
         None => list(args, &found, *out),
@@ -47,30 +61,6 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
             restore(args, out, chosen(items, &word.to_string_lossy())?)
         }
     }
-}
-
-/// This repository or, with `--all`, every one that has something in the trash of the root.
-fn repositories(args: &Args) -> Result<Vec<Repo>> {
-    let here = match Repo::discover() {
-        Err(Error::NotARepository) if args.has(&ALL) => None,
-        other => Some(other?),
-    };
-    if !args.has(&ALL) {
-        return Ok(here.into_iter().collect());
-    }
-    let git = Git::here()?;
-    let config = match &here {
-        Some(repo) => repo.config.clone(),
-        None => Config::parse(&git.call(["config", "--list", "-z"]).read("read the config")?),
-    };
-    let root = Root::wanted(args.value(&ROOT), &config, &git)?;
-    let mut commons: BTreeSet<PathBuf> = BTreeSet::new();
-    for folder in root.trash_folders() {
-        let journal = Journal::read(&folder).ok().flatten();
-        commons.extend(journal.map(|journal| journal.common));
-    }
-    commons.extend(here.map(|repo| repo.common));
-    Ok(commons.iter().filter_map(|common| Repo::at(common).ok()).collect())
 }
 
 /// The newest that goes by this name, branch or id.
@@ -90,13 +80,15 @@ fn chosen<'a>(items: impl Iterator<Item = &'a Item> + Clone, word: &str) -> Resu
 
 fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
     let folder = args.word(&AS).map(|name| name::branch_folder(name.as_ref()));
+    if item.journal.is_orphan() {
+        let path = orphan::restore(item, folder.as_deref(), time::now()?)?;
+        return say(args, *out, item, &path, None);
+    }
     let (here, lock) = Here::locked(Repo::at(&item.journal.common)?, args, out)?;
     // Looked up again under the lock: somebody may have been faster.
     let items: Vec<Item> = trash::items(&here.worktrees).into_iter().flatten().collect();
     let item = chosen(items.iter(), &item.journal.id)?;
     let (path, attached) = here.trash(&lock).restore(item, folder.as_deref(), &here.worktrees)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    out.note(&format!("restored '{name}'"));
     let said = match &attached {
         Attached::AsBefore => None,
         Attached::Recreated(branch) => Some(format!("re-created branch '{branch}'")),
@@ -108,6 +100,12 @@ fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
             path.display()
         )),
     };
+    say(args, *out, item, &path, said)
+}
+
+fn say(args: &Args, out: Out, item: &Item, path: &Path, said: Option<String>) -> Result<u8> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    out.note(&format!("restored '{name}'"));
     if let Some(said) = &said {
         out.note(said);
     }
@@ -116,7 +114,7 @@ fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
         let path = path.to_string_lossy().into_owned();
         out.answer_json(&[Restored { name, path, action: "restored", reason }])?;
     } else {
-        out.answer_path(&path)?;
+        out.answer_path(path)?;
     }
     Ok(0)
 }
@@ -184,7 +182,8 @@ fn row(item: &Item, period: Option<TimeDelta>) -> Row {
     let removed = journal.removed.parse::<Time>().ok();
     let until =
         removed.zip(period).and_then(|(removed, period)| removed.checked_add_signed(period));
-    let until = until.filter(|_| !journal.holds.iter().any(|held| !held.ends_with("only here")));
+    let work = |held: &String| !held.ends_with("only here");
+    let until = until.filter(|_| journal.is_orphan() || !journal.holds.iter().any(work));
     let text = |path: &Path| path.to_string_lossy().into_owned();
     Row {
         id: journal.id.clone(),

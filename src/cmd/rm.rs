@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::Here;
 use crate::args::Args;
+use crate::background;
 use crate::error::{Error, Result, shell_word};
 use crate::gather;
 use crate::keep;
@@ -25,8 +26,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         let (here, lock) = Here::locked(repo, args, out)?;
         (here, Some(lock))
     };
+    background::tell(&here.place.root, *out);
     let (targets, unknown) = targets(args, &here.sandboxes)?;
-    let processes = Processes::scan();
+    let processes = Processes::lazily();
     let mut answers: Vec<Answer> = unknown.iter().map(|word| Answer::skipped(word)).collect();
     let mut code = 0;
     for sandbox in targets {
@@ -114,9 +116,11 @@ impl Remover<'_> {
         };
         let trash = here.trash(lock);
         if sandbox.state == State::Missing {
-            let (count, id) = trash.forget(sandbox)?;
+            let kept = trash.forget(sandbox)?;
             self.out.note(&format!("removed '{name}', whose folder was gone"));
-            self.tell_of_kept(count, &id);
+            if let Some(kept) = kept {
+                self.out.note(&kept);
+            }
             return Ok(Answer::of(sandbox, "purged", "its folder was gone".into()));
         }
         let own = Lock::if_free(&live::lock_path(&sandbox.entry))?;
@@ -128,7 +132,10 @@ impl Remover<'_> {
         drop(own);
         let id = shell_word(&removed.id);
         self.out.note(&format!("removed '{name}' ({reason}); undo with: git sandbox restore {id}"));
-        self.tell_of_kept(removed.only_here, &removed.id);
+        if removed.only_here > 0 {
+            let commits = counted(removed.only_here, "commit");
+            self.out.note(&format!("kept {commits} only here in {}{}", keep::KEPT, removed.id));
+        }
         if let Some(branch) = removed.reserved {
             self.out.note(&format!("branch '{branch}' stays reserved until it is restored"));
         }
@@ -137,13 +144,6 @@ impl Remover<'_> {
             answer.incomplete = !self.delete_branch(sandbox, lock)?;
         }
         Ok(answer)
-    }
-
-    fn tell_of_kept(&self, count: u64, id: &str) {
-        if count > 0 {
-            let commits = counted(count, "commit");
-            self.out.note(&format!("kept {commits} only here in {}{id}", keep::KEPT));
-        }
     }
 
     /// Deletes the branch if its base or upstream has every commit of it. Its config stays, so that

@@ -5,19 +5,30 @@ use owo_colors::Style;
 use super::Here;
 use crate::args::Args;
 use crate::error::{Result, shell_word};
+use crate::gather;
+use crate::live::{Processes, User};
 use crate::out::{Out, visible};
 use crate::report::Report;
 use crate::spec::JSON;
 use crate::time::{self, Time};
+use crate::verdict;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let here = Here::find(args, out)?;
-    let report = here.reporter()?.one(here.named(args)?);
+    let sandbox = here.named(args)?;
+    let report = here.reporter()?.one(sandbox);
     if args.has(&JSON) {
         out.answer_json(&report)?;
         return Ok(0);
     }
-    for (key, value) in lines(&report, here.now) {
+    let facts = gather::facts(&here.repo, &here.worktrees, sandbox, &Processes::lazily());
+    let removal = match verdict::refusal(&facts, 0) {
+        Some((why, _)) => format!("refused: {why}"),
+        None => "safe: nothing to lose".to_owned(),
+    };
+    let back = format!("cd \"$(git sandbox path {})\"", shell_word(&report.name));
+    let more = [("removal", removal), ("get back", back)];
+    for (key, value) in lines(&report, here.now).into_iter().chain(more) {
         let key = out.style(&format!("{key:<11}"), Style::new().dimmed());
         out.answer(&format!("{key} {}", visible(&value)))?;
     }
@@ -53,6 +64,12 @@ fn lines(report: &Report, now: Time) -> Vec<(&'static str, String)> {
         (Some(ahead), Some(behind)) => format!("{name}, {ahead} ahead, {behind} behind"),
         _ => name.clone(),
     });
+    let counted = |count: Option<u64>| {
+        count.filter(|count| *count > 0).map(|count| time::counted(count, "commit"))
+    };
+    let users = report.in_use.as_deref().unwrap_or_default();
+    let users: Vec<String> = users.iter().map(User::in_words).collect();
+    let in_use = (!users.is_empty()).then(|| users.join(", "));
     let all = [
         ("name", Some(report.name.clone())),
         ("task", report.task.clone()),
@@ -70,7 +87,9 @@ fn lines(report: &Report, now: Time) -> Vec<(&'static str, String)> {
         ("created", created),
         ("last used", report.last_used.map(|time| moment(time::ago(time, now), time))),
         ("expires", Some(expires)),
-        ("get back", Some(format!("cd \"$(git sandbox path {})\"", shell_word(&report.name)))),
+        ("unpushed", counted(report.unpushed)),
+        ("only here", counted(report.only_here)),
+        ("in use by", in_use),
     ];
     all.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
 }

@@ -1,0 +1,307 @@
+//! `git sandbox doctor`
+//!
+//! Each check finds, explains in one line and, where nothing can be lost by it, repairs. An entry
+//! that makes git itself fail comes first: until it is mended nothing else can be asked.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::Here;
+use crate::args::Args;
+use crate::create::{Maker, Wish};
+use crate::error::{Doing, Result, shell_word};
+use crate::everywhere::Everywhere;
+use crate::journal::{Journal, Stage, TREE, replace};
+use crate::live;
+use crate::lock::Lock;
+use crate::orphan;
+use crate::out::{Out, visible};
+use crate::place::{self, Root};
+use crate::repo::{self, Repo};
+use crate::sandbox::{Sandbox, State};
+use crate::spec::{COLOR, FIX, JSON, ROOT};
+use crate::trash;
+
+pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
+    let repo = Repo::discover()?;
+    *out = Out::new(args.word(&COLOR), &repo.config);
+    let mut doctor = Doctor { fix: args.has(&FIX), args, findings: Vec::new() };
+    doctor.entries(&repo)?;
+    if doctor.is_stuck() {
+        return doctor.answer(*out);
+    }
+    doctor.root(&repo)?;
+    let here = doctor.journals(repo, out)?;
+    doctor.moved(&here)?;
+    let here = Here::of(here.repo, args, out)?;
+    doctor.sandboxes(&here, *out)?;
+    doctor.leftovers(&here)?;
+    doctor.answer(*out)
+}
+
+/// Something that is not as it should be.
+#[derive(Serialize)]
+struct Finding {
+    kind: &'static str,
+    path: String,
+    problem: String,
+    fixed: bool,
+    #[serde(skip)]
+    hint: Option<String>,
+}
+
+struct Doctor<'a> {
+    fix: bool,
+    args: &'a Args,
+    findings: Vec<Finding>,
+}
+
+impl Doctor<'_> {
+    /// Notes a finding and, if asked, applies the cure; one that fails leaves the finding.
+    fn find(
+        &mut self,
+        kind: &'static str,
+        path: &Path,
+        problem: &str,
+        cure: Option<&mut dyn FnMut() -> Result<()>>,
+    ) {
+        let (mut fixed, mut problem) = (false, problem.to_owned());
+        if let (true, Some(cure)) = (self.fix, cure) {
+            match cure() {
+                Ok(()) => fixed = true,
+                Err(error) => problem = format!("{problem} ({error})"),
+            }
+        }
+        let path = path.to_string_lossy().into_owned();
+        self.findings.push(Finding { kind, path, problem, fixed, hint: None });
+    }
+
+    fn hint(&mut self, hint: String) {
+        if let Some(finding) = self.findings.last_mut().filter(|finding| !finding.fixed) {
+            finding.hint = Some(hint);
+        }
+    }
+
+    fn knows(&self, path: &Path) -> bool {
+        self.findings.iter().any(|finding| Path::new(&finding.path) == path)
+    }
+
+    /// Whether git would still fail.
+    fn is_stuck(&self) -> bool {
+        self.findings.iter().any(|finding| finding.kind == "entry" && !finding.fixed)
+    }
+
+    /// An entry with an empty `commondir` makes every git command of the repository fail. What
+    /// belongs in there is always the same.
+    fn entries(&mut self, repo: &Repo) -> Result<()> {
+        let worktrees = repo.common.join("worktrees");
+        let entries = match fs::read_dir(&worktrees) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            other => other.at("read", &worktrees)?,
+        };
+        for entry in entries.flatten().map(|entry| entry.path()).filter(|entry| entry.is_dir()) {
+            let file = entry.join("commondir");
+            let text = fs::read(&file).unwrap_or_default();
+            if text.trim_ascii().is_empty() {
+                let why = "its 'commondir' is empty, which makes git fail";
+                self.find("entry", &entry, why, Some(&mut || replace(&file, b"../..\n")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The root must be the user's alone.
+    fn root(&mut self, repo: &Repo) -> Result<()> {
+        let root = Root::wanted(self.args.value(&ROOT), &repo.config, &repo.git)?;
+        let Some(path) = root.plain().filter(|path| path.is_dir()) else { return Ok(()) };
+        if let Some(cure) = place::open_to_others(&path) {
+            self.find("root", &path, "others may write to it", Some(&mut || cure.apply()));
+        }
+        Ok(())
+    }
+
+    /// Removals and restores that a crash stopped.
+    fn journals(&mut self, repo: Repo, out: &mut Out) -> Result<Here> {
+        let here = Here::of(repo, self.args, out)?;
+        let mut unfinished = Vec::new();
+        for tree in &here.worktrees.linked {
+            let Some(pin) = trash::pin_of(tree) else { continue };
+            match Journal::of(&pin, &tree.entry) {
+                Ok(Some(journal)) if matches!(journal.stage, Stage::Trashed | Stage::Purging) => {}
+                Ok(_) => unfinished.push(pin.at),
+                Err(error) => self.find("journal", &pin.at, &error.to_string(), None),
+            }
+        }
+        if unfinished.is_empty() {
+            return Ok(here);
+        }
+        let repo = here.repo;
+        let here = match self.fix {
+            true => Here::locked(repo, self.args, out)?.0,
+            false => Here::of(repo, self.args, out)?,
+        };
+        for at in unfinished {
+            let why = "a removal or restore was interrupted";
+            self.find("journal", &at, why, Some(&mut || Ok(())));
+        }
+        Ok(here)
+    }
+
+    /// A repository or a sandbox that was moved: `git worktree repair` connects them again.
+    fn moved(&mut self, here: &Here) -> Result<()> {
+        let git = &here.repo.git;
+        let lost = |sandbox: &&Sandbox| {
+            let points_to = repo::folder_points_to(&sandbox.path);
+            matches!(sandbox.state, State::Damaged(_))
+                && points_to.is_some_and(|entry| !entry.exists())
+        };
+        let lost: Vec<&Sandbox> = here.sandboxes.iter().filter(lost).collect();
+        if self.fix && !lost.is_empty() {
+            git.call(["worktree", "repair"]).done("reconnect the sandboxes")?;
+        }
+        for sandbox in lost {
+            let connected =
+                repo::folder_points_to(&sandbox.path).is_some_and(|entry| entry.exists());
+            let cure = &mut || match connected {
+                true => Ok(()),
+                false => Err(std::io::Error::other("git could not")).at("reconnect", &sandbox.path),
+            };
+            let why = "it still names the place where the repository was";
+            self.find("moved", &sandbox.path, why, Some(cure));
+        }
+        let all = Everywhere::look(self.args.value(&ROOT))?;
+        let found: Vec<PathBuf> =
+            self.findings.iter().map(|finding| PathBuf::from(&finding.path)).collect();
+        for folder in all.orphans.iter().filter(|folder| !found.contains(folder)) {
+            let Some(entry) = repo::folder_points_to(folder) else { continue };
+            let ours = entry.starts_with(&here.repo.common);
+            let named = repo::entry_points_to(&entry);
+            let why = match named {
+                _ if !ours => continue,
+                Some(named) if !named.exists() => {
+                    "it was moved here, and git looks for it elsewhere"
+                }
+                Some(_) => "another folder stands where git looks for it",
+                None => "git has no entry for it",
+            };
+            let repair = &mut || {
+                git.call(["worktree", "repair", "--"]).arg(folder).done("reconnect it")?;
+                if repo::entry_points_to(&entry).as_deref() == Some(folder) {
+                    return Ok(());
+                }
+                Err(std::io::Error::other("git could not")).at("reconnect", folder)
+            };
+            match why.starts_with("it was moved") {
+                true => self.find("moved", folder, why, Some(repair)),
+                false => self.find("folder", folder, why, None),
+            }
+        }
+        Ok(())
+    }
+
+    /// Half-made sandboxes are finished, entries without a folder dropped with their commits kept.
+    fn sandboxes(&mut self, here: &Here, out: Out) -> Result<()> {
+        for sandbox in &here.sandboxes {
+            let path = &sandbox.path;
+            match &sandbox.state {
+                State::Creating if Lock::if_free(&live::lock_path(&sandbox.entry))?.is_some() => {
+                    let args = self.args;
+                    let cure = &mut || finish(here, sandbox, args, out);
+                    self.find("creating", path, "its creation was interrupted", Some(cure));
+                }
+                State::Missing => {
+                    let near = path.parent().is_some_and(Path::is_dir) && sandbox.locked.is_none();
+                    let forget = &mut || {
+                        let lock = here.repo.lock(out)?;
+                        here.trash(&lock).forget(sandbox).map(drop)
+                    };
+                    match near {
+                        true => self.find("missing", path, "its folder is gone", Some(forget)),
+                        false => {
+                            self.find(
+                                "missing",
+                                path,
+                                "it is not there; it may be on another disk",
+                                None,
+                            );
+                        }
+                    }
+                    self.hint(format!("git sandbox rm {}", shell_word(&sandbox.name())));
+                }
+                State::Damaged(why) if !self.knows(path) => self.find("damaged", path, why, None),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What lies in the trash and belongs to nothing.
+    fn leftovers(&mut self, here: &Here) -> Result<()> {
+        let all = Everywhere::look(self.args.value(&ROOT))?;
+        let folders = all.root.trash_folders();
+        let orphans: Vec<PathBuf> =
+            orphan::items(&folders).into_iter().flatten().map(|item| item.pin.at).collect();
+        let pinned = here.worktrees.linked.iter().filter_map(trash::pin_of).map(|pin| pin.at);
+        let known: Vec<PathBuf> = pinned.chain(orphans).collect();
+        for folder in folders.iter().filter(|folder| !known.contains(folder)) {
+            match Journal::read(folder) {
+                Ok(Some(journal)) if journal.common != here.repo.common => {}
+                Ok(Some(_)) if folder.join(TREE).symlink_metadata().is_ok() => {
+                    self.find("trash", folder, "git has no entry for it any more", None);
+                }
+                Ok(Some(_)) => {
+                    let empty = &mut || Journal::remove(folder);
+                    self.find("trash", folder, "its files are not there any more", Some(empty));
+                }
+                Ok(None) => {
+                    let empty = &mut || Journal::remove(folder);
+                    self.find("trash", folder, "it has no journal", Some(empty));
+                }
+                Err(error) => self.find("trash", folder, &error.to_string(), None),
+            }
+        }
+        Ok(())
+    }
+
+    fn answer(&self, out: Out) -> Result<u8> {
+        let left = self.findings.iter().filter(|finding| !finding.fixed).count();
+        if self.args.has(&JSON) {
+            out.answer_json(&self.findings)?;
+            return Ok(u8::from(left > 0));
+        }
+        for finding in &self.findings {
+            let Finding { path, problem, fixed, hint, .. } = finding;
+            let lead = if *fixed { "fixed: " } else { "" };
+            out.answer(&visible(&format!("{lead}{path}: {problem}")))?;
+            if let Some(hint) = hint {
+                out.hint(hint);
+            }
+        }
+        match (self.findings.len(), left) {
+            (0, _) => out.note("all is well"),
+            (_, 0) => {}
+            _ if self.fix => {
+                out.note("what is left needs you: nothing of it can be repaired without a doubt");
+            }
+            _ => out.hint("git sandbox doctor --fix"),
+        }
+        Ok(u8::from(left > 0))
+    }
+}
+
+/// Completes a creation as the next `new` of that name would.
+fn finish(here: &Here, sandbox: &Sandbox, args: &Args, out: Out) -> Result<()> {
+    let root = Root::wanted(args.value(&ROOT), &here.repo.config, &here.repo.git)?;
+    let maker = Maker { repo: &here.repo, root, out, now: here.now };
+    let dir = sandbox.path.parent().map(Path::to_owned);
+    let wish = Wish {
+        branch: sandbox.branch.clone(),
+        folder: sandbox.name(),
+        from: None,
+        task: None,
+        dir,
+    };
+    maker.ensure(&wish).map(drop)
+}

@@ -1,0 +1,423 @@
+//! `git sandbox reap`
+//!
+//! Selects and says why; removal and purge exist once, in `trash.rs` and `purge.rs`. Cheap first:
+//! the folder's time and the reflog decide for almost all, git status runs only for what looks
+//! stale. A dry run is the same without the last step.
+
+use std::path::{Path, PathBuf};
+
+use chrono::TimeDelta;
+use serde::Serialize;
+
+use super::Here;
+use crate::args::Args;
+use crate::background;
+use crate::config::Config;
+use crate::error::{Doing, Result};
+use crate::everywhere::Everywhere;
+use crate::gather;
+use crate::journal::Stage;
+use crate::live::{self, Processes};
+use crate::lock::Lock;
+use crate::merged;
+use crate::orphan;
+use crate::out::{Out, visible};
+use crate::record;
+use crate::repo::Repo;
+use crate::retention::{self, Retention};
+use crate::sandbox::{Class, Sandbox, State};
+use crate::size;
+use crate::spec::{
+    ALL, COLOR, DRY_RUN, FINISH, FORCE, JSON, MERGED, OLDER_THAN, PURGE, QUIET, ROOT,
+};
+use crate::time::{self, Time, counted};
+use crate::trash::{self, Item};
+use crate::verdict::{self, Yields};
+
+pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
+    if !args.operands.is_empty() && !args.has(&PURGE) {
+        return Err(args.wrong("names can only be given with '--purge'"));
+    }
+    args.at_most_one(&[&FINISH, &PURGE])?;
+    args.at_most_one(&[&FINISH, &DRY_RUN])?;
+    let mut reaper = Reaper { args, now: time::now()?, lines: Vec::new(), freed: 0, failed: false };
+    if args.has(&FINISH) {
+        background::settle();
+    }
+    if args.has(&ALL) {
+        reaper.everywhere(out)?;
+    } else {
+        reaper.repository(Repo::discover()?, out)?;
+    }
+    reaper.answer(*out)?;
+    Ok(u8::from(reaper.failed))
+}
+
+/// What became of one sandbox, or of one in the trash.
+#[derive(Serialize)]
+struct Line {
+    name: String,
+    path: String,
+    action: &'static str,
+    reason: String,
+    #[serde(skip)]
+    verb: &'static str,
+}
+
+struct Reaper<'a> {
+    args: &'a Args,
+    now: Time,
+    lines: Vec<Line>,
+    freed: u64,
+    failed: bool,
+}
+
+impl Reaper<'_> {
+    /// Every repository below the root by its own config and under its own lock, then orphans.
+    fn everywhere(&mut self, out: &mut Out) -> Result<()> {
+        let all = Everywhere::look(self.args.value(&ROOT))?;
+        *out = Out::new(self.args.word(&COLOR), &all.config);
+        let retention = Retention::read(&all.config)?;
+        for common in &all.commons {
+            let done = Repo::at(common).and_then(|repo| self.repository(repo, out));
+            if let Err(error) = done {
+                self.failed = true;
+                out.warn(&format!("skipped '{}': {error}", common.display()));
+            }
+        }
+        if let Some(root) = all.root.plain().filter(|root| root.is_dir()) {
+            let _lock = (!self.dry()).then(|| Lock::folder(&root, *out)).transpose()?;
+            self.orphans(&all, &root, &retention, out)?;
+        }
+        Ok(())
+    }
+
+    fn dry(&self) -> bool {
+        self.args.has(&DRY_RUN)
+    }
+
+    fn repository(&mut self, repo: Repo, out: &mut Out) -> Result<()> {
+        // Before anything happens: a bad period is an error.
+        let retention = Retention::read(&repo.config)?;
+        let period = retention::trash_period(&repo.config)?;
+        let (here, lock) = if self.dry() {
+            (Here::of(repo, self.args, out)?, None)
+        } else {
+            let (here, lock) = Here::locked(repo, self.args, out)?;
+            (here, Some(lock))
+        };
+        if self.args.has(&FINISH) {
+            return self.finish(&here, lock, *out);
+        }
+        let processes = Processes::lazily();
+        if self.args.operands.is_empty() && !self.args.has(&PURGE) {
+            for sandbox in &here.sandboxes {
+                if let Err(error) =
+                    self.sandbox(sandbox, &here, lock.as_ref(), &retention, &processes)
+                {
+                    self.failed = true;
+                    self.line(sandbox, "kept", "kept", error.to_string());
+                }
+            }
+        }
+        self.trash(&here, lock.as_ref(), period, &processes, *out)?;
+        if let Some(lock) = &lock {
+            prune(&here, lock)?;
+        }
+        Ok(())
+    }
+
+    /// Retires one sandbox if it is stale and has nothing to lose.
+    fn sandbox(
+        &mut self,
+        sandbox: &Sandbox,
+        here: &Here,
+        lock: Option<&Lock>,
+        retention: &Retention,
+        processes: &Processes,
+    ) -> Result<()> {
+        if !sandbox.managed || sandbox.state != State::Ready {
+            return Ok(());
+        }
+        let Some(why) = self.why_stale(sandbox, here, retention)? else { return Ok(()) };
+        let facts = gather::facts(&here.repo, &here.worktrees, sandbox, processes);
+        let force = usize::from(self.args.has(&FORCE));
+        if let Some((reason, yields)) = verdict::refusal(&facts, force) {
+            let reason = reason.replace("worktree has ", "");
+            let (action, verb) = match yields {
+                Yields::Once => ("kept", "kept"),
+                Yields::Twice | Yields::Never => ("skipped", "skipped"),
+            };
+            self.line(sandbox, action, verb, reason);
+            return Ok(());
+        }
+        let freed = size::of(&sandbox.path).unwrap_or(0);
+        let Some(lock) = lock else {
+            self.line(sandbox, "would-trash", "retired", why);
+            self.freed += freed;
+            return Ok(());
+        };
+        let Some(_own) = Lock::if_free(&live::lock_path(&sandbox.entry))? else {
+            self.line(sandbox, "skipped", "skipped", "it has just come into use".into());
+            return Ok(());
+        };
+        here.trash(lock).remove(sandbox, &facts, &why)?;
+        self.line(sandbox, "trashed", "retired", why);
+        self.freed += freed;
+        Ok(())
+    }
+
+    /// Why a sandbox should go, if it should.
+    fn why_stale(
+        &self,
+        sandbox: &Sandbox,
+        here: &Here,
+        retention: &Retention,
+    ) -> Result<Option<String>> {
+        let (git, reftable) = (&here.repo.git, here.repo.is_reftable());
+        let asked = self.args.count(&OLDER_THAN).map(|days| TimeDelta::days(days.into()));
+        let expired = |last_used: Time| match asked {
+            Some(period) => self.now - last_used >= period,
+            None => {
+                retention.expires(sandbox.class(), last_used).is_some_and(|then| then <= self.now)
+            }
+        };
+        let last_used = |changed: &[PathBuf]| {
+            sandbox.last_used(git, reftable, changed, self.now).unwrap_or(self.now)
+        };
+        if expired(last_used(&[])) {
+            let idle = false;
+            let status = sandbox.status(git, idle);
+            let changed = status.map(|status| status.paths).unwrap_or_default();
+            let last_used = last_used(&changed);
+            if expired(last_used) {
+                let days = (self.now - last_used).num_days().unsigned_abs();
+                return Ok(Some(format!("unused for {}", counted(days, "day"))));
+            }
+        }
+        if self.args.has(&MERGED) { merged_reason(sandbox, here) } else { Ok(None) }
+    }
+
+    /// Empties what is past its period and has nothing to lose, and what was named.
+    fn trash(
+        &mut self,
+        here: &Here,
+        lock: Option<&Lock>,
+        period: Option<TimeDelta>,
+        processes: &Processes,
+        out: Out,
+    ) -> Result<()> {
+        let items: Vec<Item> = trash::items(&here.worktrees).into_iter().flatten().collect();
+        let main = (!here.worktrees.main.bare).then_some(here.worktrees.main.path.as_path());
+        let mut marked = items.iter().any(|item| item.journal.stage == Stage::Purging);
+        for item in items.iter().filter(|item| item.journal.stage == Stage::Trashed) {
+            let Some(why) = self.why_purge(item, period) else { continue };
+            let holder = here.trash_for_reading(lock);
+            let losses =
+                if self.is_named(item) { Vec::new() } else { holder.losses(item, main, processes) };
+            let room = size::of(&item.tree()).unwrap_or(0);
+            if !losses.is_empty() {
+                let reason = format!("{}, {}", losses.join(", "), size::in_words(room));
+                self.trash_line(item, "kept", "kept in the trash", reason);
+                continue;
+            }
+            self.freed += room;
+            if lock.is_none() {
+                self.trash_line(item, "would-purge", "purged", why);
+                continue;
+            }
+            holder.mark_for_purge(item)?;
+            marked = true;
+            self.trash_line(item, "purged", "purged", why);
+        }
+        if marked && lock.is_some() && background::purge(&here.repo.common).is_err() {
+            out.note("deleting what was purged");
+            for item in trash::items(&here.worktrees).into_iter().flatten() {
+                if item.journal.stage == Stage::Purging {
+                    here.trash_for_reading(lock).purge(&item)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_named(&self, item: &Item) -> bool {
+        let journal = &item.journal;
+        self.args.operands.iter().any(|word| *word == *journal.id || *word == *journal.name)
+    }
+
+    /// Why an item of the trash should go, if it should.
+    fn why_purge(&self, item: &Item, period: Option<TimeDelta>) -> Option<String> {
+        if self.args.has(&PURGE) {
+            let named = self.args.operands.is_empty() || self.is_named(item);
+            return named.then(|| "asked for".to_owned());
+        }
+        let removed = item.journal.removed.parse::<Time>().ok()?;
+        let age = self.now - removed;
+        let days = age.num_days().unsigned_abs();
+        (age >= period?).then(|| format!("in the trash for {}", counted(days, "day")))
+    }
+
+    /// Deletes what an earlier run marked. Only the last steps need the lock.
+    fn finish(&mut self, here: &Here, lock: Option<Lock>, out: Out) -> Result<()> {
+        let items: Vec<Item> = trash::items(&here.worktrees).into_iter().flatten().collect();
+        drop(lock);
+        for item in items.iter().filter(|item| item.journal.stage == Stage::Purging) {
+            let tree = item.tree();
+            crate::delete::tree(&tree).at("delete", &tree)?;
+            let lock = here.repo.lock(out)?;
+            here.trash(&lock).purge(item)?;
+        }
+        Ok(())
+    }
+
+    fn orphans(
+        &mut self,
+        all: &Everywhere,
+        root: &Path,
+        retention: &Retention,
+        out: &mut Out,
+    ) -> Result<()> {
+        let processes = Processes::lazily();
+        let asked = self.args.count(&OLDER_THAN).map(|days| TimeDelta::days(days.into()));
+        for folder in
+            all.orphans.iter().filter(|_| !self.args.has(&PURGE) && !self.args.has(&FINISH))
+        {
+            let sandbox = Sandbox::orphan(folder);
+            let Ok(last_used) = orphan::last_used(folder, self.now) else { continue };
+            let expires = match asked {
+                Some(period) => last_used.checked_add_signed(period),
+                None => retention.expires(Class::Orphan, last_used),
+            };
+            if expires.is_none_or(|then| then > self.now) {
+                continue;
+            }
+            let days = (self.now - last_used).num_days().unsigned_abs();
+            let why = format!(
+                "unused for {}, and its repository cannot be reached",
+                counted(days, "day")
+            );
+            if let Some(reason) = gather::in_the_way(folder, &sandbox, &processes) {
+                self.line(&sandbox, "skipped", "skipped", reason);
+                continue;
+            }
+            self.freed += size::of(folder).unwrap_or(0);
+            if !self.dry() {
+                orphan::trash(folder, root, self.now, &why)?;
+            }
+            let action = if self.dry() { "would-trash" } else { "trashed" };
+            self.line(&sandbox, action, "retired", why);
+        }
+        self.purge_orphans(all, &all.config, *out)
+    }
+
+    fn purge_orphans(&mut self, all: &Everywhere, config: &Config, out: Out) -> Result<()> {
+        let period = retention::trash_period(config)?;
+        for item in orphan::items(&all.root.trash_folders()) {
+            let item = match item {
+                Ok(item) => item,
+                Err(error) => {
+                    out.warn(&error.to_string());
+                    continue;
+                }
+            };
+            let Some(why) = self.why_purge(&item, period) else { continue };
+            // Only time or a name decides: nobody can say what is in it.
+            if self.args.has(&PURGE) && !self.is_named(&item) {
+                continue;
+            }
+            self.freed += size::of(&item.tree()).unwrap_or(0);
+            if !self.dry() {
+                orphan::purge(&item)?;
+            }
+            let action = if self.dry() { "would-purge" } else { "purged" };
+            self.trash_line(&item, action, "purged", why);
+        }
+        Ok(())
+    }
+
+    fn line(
+        &mut self,
+        sandbox: &Sandbox,
+        action: &'static str,
+        verb: &'static str,
+        reason: String,
+    ) {
+        let path = sandbox.path.to_string_lossy().into_owned();
+        self.lines.push(Line { name: sandbox.name(), path, action, reason, verb });
+    }
+
+    fn trash_line(
+        &mut self,
+        item: &Item,
+        action: &'static str,
+        verb: &'static str,
+        reason: String,
+    ) {
+        let path = item.journal.from.to_string_lossy().into_owned();
+        self.lines.push(Line { name: item.journal.id.clone(), path, action, reason, verb });
+    }
+
+    /// The root that word of a quiet run is left in.
+    fn root(&self, mut out: Out) -> Result<PathBuf> {
+        match Repo::discover() {
+            Ok(repo) => Ok(Here::of(repo, self.args, &mut out)?.place.root),
+            Err(_) => {
+                Ok(Everywhere::look(self.args.value(&ROOT))?.root.plain().unwrap_or_default())
+            }
+        }
+    }
+
+    fn answer(&self, out: Out) -> Result<()> {
+        let count = |verb: &str| self.lines.iter().filter(|line| line.verb == verb).count();
+        let (retired, purged) = (count("retired"), count("purged"));
+        let room = size::in_words(self.freed);
+        let kept = self.lines.len() - retired - purged;
+        let summary =
+            format!("{retired} retired, {kept} kept, {purged} purged; {room} can be freed");
+        if self.args.has(&QUIET) {
+            return background::leave_word(
+                &self.root(out)?,
+                &summary,
+                retired + purged > 0,
+                self.now,
+            );
+        }
+        if self.args.has(&JSON) {
+            return out.answer_json(&self.lines);
+        }
+        for line in &self.lines {
+            let Line { name, verb, reason, .. } = line;
+            out.answer(&visible(&format!("{name}: {verb}: {reason}")))?;
+        }
+        if !self.args.has(&FINISH) {
+            out.note(&summary);
+        }
+        Ok(())
+    }
+}
+
+/// A clean sandbox whose branch is in its base, if it ever had a commit of its own.
+fn merged_reason(sandbox: &Sandbox, here: &Here) -> Result<Option<String>> {
+    let (Some(base), Some(head)) = (record::read(&sandbox.entry).base, &sandbox.head) else {
+        return Ok(None);
+    };
+    let repo = &here.repo;
+    let held = crate::keep::held_by(&repo.git, &sandbox.entry)?;
+    if held.commits.len() < 2 || sandbox.branch.as_deref() == Some(base.as_ref()) {
+        return Ok(None);
+    }
+    let git = repo.git.at(&repo.common);
+    Ok(merged::merged(&git, head, &base)?.map(|how| match how {
+        merged::Merged::ByHistory => format!("merged into '{base}'"),
+        merged::Merged::ByContent => format!("'{base}' has all its changes"),
+    }))
+}
+
+/// `git worktree prune` with the expiry of `git gc`: without one it would drop worktrees that were
+/// only moved or are on a disk that is not mounted.
+fn prune(here: &Here, lock: &Lock) -> Result<()> {
+    let expiry = here.repo.config.get("gc.worktreepruneexpire").unwrap_or("3.months.ago");
+    let git = here.repo.git.holding(lock.file());
+    git.call(["worktree", "prune", &format!("--expire={expiry}")]).done("prune the worktrees")
+}

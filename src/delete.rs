@@ -1,0 +1,128 @@
+//! The one place that deletes a tree: never through a symlink, never into another mount.
+//!
+//! Every step goes by a descriptor of the folder it is in, so that nothing swapped in meanwhile is
+//! followed. A mount inside stops it with what is left untouched.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fchmod, fstat, openat, unlinkat};
+use rustix::io::Errno;
+
+/// Deletes a folder and everything in it. One that is not there is no error.
+pub fn tree(folder: &Path) -> io::Result<()> {
+    let parent = folder.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let name = folder.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    let parent = openat(CWD, parent, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    match step_into(&parent, name) {
+        Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(top) => {
+            empty(&top)?;
+            Ok(unlinkat(&parent, name, AtFlags::REMOVEDIR)?)
+        }
+    }
+}
+
+fn empty(folder: &OwnedFd) -> rustix::io::Result<()> {
+    // A folder that was made read-only can still be emptied by its owner.
+    let mode = Mode::from_raw_mode(fstat(folder)?.st_mode);
+    if !mode.contains(Mode::RWXU) {
+        fchmod(folder, mode | Mode::RWXU)?;
+    }
+    let mut folders: Vec<CString> = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        let is_folder = match entry.file_type() {
+            FileType::Unknown => is_folder(folder, name)?,
+            kind => kind == FileType::Directory,
+        };
+        if is_folder {
+            folders.push(name.to_owned());
+        } else {
+            unlinkat(folder, name, AtFlags::empty())?;
+        }
+    }
+    for name in folders {
+        empty(&step_into(folder, name.as_c_str())?)?;
+        unlinkat(folder, name.as_c_str(), AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
+}
+
+fn is_folder(folder: impl AsFd, name: &std::ffi::CStr) -> rustix::io::Result<bool> {
+    let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Opens a folder in a folder, unless it is a symlink or on another mount.
+#[cfg(target_os = "linux")]
+fn step_into(
+    folder: impl AsFd,
+    name: impl rustix::path::Arg + Copy,
+) -> rustix::io::Result<OwnedFd> {
+    use rustix::fs::{ResolveFlags, openat2};
+    let resolve = ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    match openat2(&folder, name, FOLDER, Mode::empty(), resolve) {
+        Err(Errno::NOSYS) => step_into_same_device(folder, name),
+        other => other,
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn step_into(
+    folder: impl AsFd,
+    name: impl rustix::path::Arg + Copy,
+) -> rustix::io::Result<OwnedFd> {
+    step_into_same_device(folder, name)
+}
+
+fn step_into_same_device(
+    folder: impl AsFd,
+    name: impl rustix::path::Arg,
+) -> rustix::io::Result<OwnedFd> {
+    let inner = openat(&folder, name, FOLDER, Mode::empty())?;
+    if fstat(&inner)?.st_dev == fstat(&folder)?.st_dev { Ok(inner) } else { Err(Errno::XDEV) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_tree_goes_and_what_it_links_to_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (tree, victim) = (dir.path().join("tree"), dir.path().join("victim"));
+        fs::create_dir_all(tree.join("a/b")).unwrap();
+        fs::create_dir(&victim).unwrap();
+        fs::write(victim.join("file"), "precious").unwrap();
+        fs::write(tree.join("a/b/file"), "x").unwrap();
+        symlink(&victim, tree.join("a/link")).unwrap();
+        symlink(victim.join("file"), tree.join("a/b/link")).unwrap();
+        fs::set_permissions(tree.join("a/b"), fs::Permissions::from_mode(0o500)).unwrap();
+        super::tree(&tree).unwrap();
+        assert!(!tree.exists());
+        assert_eq!(fs::read_to_string(victim.join("file")).unwrap(), "precious");
+        super::tree(&tree).unwrap();
+    }
+
+    #[test]
+    fn a_symlink_in_place_of_the_tree_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        fs::create_dir(&victim).unwrap();
+        fs::write(victim.join("file"), "precious").unwrap();
+        symlink(&victim, dir.path().join("tree")).unwrap();
+        assert!(super::tree(&dir.path().join("tree")).is_err());
+        assert!(victim.join("file").exists());
+    }
+}

@@ -1,0 +1,184 @@
+//! Killed in the middle: what is left is recognised, finished or taken back.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+
+use crate::parallel::Slow;
+use crate::repo::{Test, ended, names_in, write};
+
+/// `git-sandbox new fix`, in a process group of its own, stopped in its checkout.
+fn in_checkout(slow: &Slow, words: &[&str]) -> Child {
+    let test = &slow.test;
+    let program = env!("CARGO_BIN_EXE_git-sandbox");
+    let mut command = test.command(program, &test.app());
+    command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.process_group(0).spawn().unwrap();
+    slow.runs();
+    child
+}
+
+fn signal(name: &str, target: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), "--", target]).status().unwrap();
+    assert!(sent.success());
+}
+
+fn killed(slow: &Slow) {
+    let mut child = in_checkout(slow, &["new", "fix", "A", "task"]);
+    signal("KILL", &format!("-{}", child.id()));
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    slow.quick();
+}
+
+fn finished(test: &Test) {
+    assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), "");
+    let facts = test.json(&["show", "fix", "--json"]);
+    assert_eq!((&facts["state"], &facts["locked"]), (&"ready".into(), &().into()));
+    assert_eq!(facts["task"], "A task");
+    assert_eq!(test.linked().len(), 1);
+    assert_eq!(test.branches(), ["fix", "main"]);
+    assert!(!test.app().join(".git/worktrees/fix/index.lock").exists());
+}
+
+#[test]
+fn list_shows_what_was_killed_as_creating() {
+    let slow = Slow::new();
+    killed(&slow);
+    slow.test
+        .run(&["list"])
+        .stdout(
+            "NAME  STATE     USED      EXPIRES     TASK\n\
+             fix   creating  just now  in 90 days  A task\n",
+        )
+        .ok();
+    let facts = slow.test.json(&["list", "--json"]);
+    assert_eq!(facts[0]["state"], "creating");
+    assert_eq!(facts[0]["problem"], "it is being created, or its creation was interrupted");
+    assert_eq!(facts[0]["changes"], serde_json::Value::Null);
+}
+
+#[test]
+fn new_finishes_what_was_killed() {
+    let slow = Slow::new();
+    killed(&slow);
+    slow.test
+        .run(&["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr("finished sandbox 'fix', whose creation had been interrupted\n")
+        .ok();
+    finished(&slow.test);
+}
+
+#[test]
+fn new_finishes_what_was_killed_and_runs_the_hook() {
+    let slow = Slow::new();
+    killed(&slow);
+    slow.test.script("app/.git/hooks/post-checkout", "echo \"$@\" >&2");
+    let commit = slow.test.git(&["rev-parse", "main"]);
+    slow.test
+        .run(&["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr(&format!(
+            "{} {commit} 1\nfinished sandbox 'fix', whose creation had been interrupted\n",
+            "0".repeat(40)
+        ))
+        .ok();
+    finished(&slow.test);
+}
+
+#[test]
+fn finishing_keeps_files_that_git_does_not_track() {
+    let slow = Slow::new();
+    killed(&slow);
+    write(&slow.test.at("fix/notes"), "mine\n");
+    slow.test.new_sandbox(&["fix"]);
+    assert_eq!(slow.test.git_in(&slow.test.at("fix"), &["status", "--porcelain"]), "?? notes");
+}
+
+#[test]
+fn another_name_is_not_disturbed_by_what_was_killed() {
+    let slow = Slow::new();
+    killed(&slow);
+    slow.test
+        .run(&["new", "other"])
+        .stdout("$ROOT/other\n")
+        .stderr("created sandbox 'other': new branch 'other' from 'main'\n")
+        .ok();
+    assert_eq!(slow.test.json(&["show", "fix", "--json"])["state"], "creating");
+}
+
+#[test]
+fn what_was_killed_after_its_checkout_is_finished() {
+    let slow = Slow::new();
+    slow.quick();
+    let test = &slow.test;
+    let hook =
+        test.script("app/.git/hooks/post-checkout", "echo >\"$HOME/runs\"; cat \"$HOME/go\"");
+    let mut child = in_checkout(&slow, &["new", "fix", "A", "task"]);
+    signal("KILL", &format!("-{}", child.id()));
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    std::fs::remove_file(hook).unwrap();
+    write(&test.at("fix/file"), "edited since\n");
+    test.run(&["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr("finished sandbox 'fix', whose creation had been interrupted\n")
+        .ok();
+    assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), " M file");
+    assert_eq!(test.json(&["show", "fix", "--json"])["state"], "ready");
+}
+
+fn interrupted(words: &[&str], name: &str, group: bool) {
+    let slow = Slow::new();
+    let test = &slow.test;
+    test.git(&["branch", "old"]);
+    let before = test.git(&["for-each-ref"]);
+    let child = in_checkout(&slow, words);
+    let target = if group { format!("-{}", child.id()) } else { child.id().to_string() };
+    signal(name, &target);
+    if !group {
+        slow.go();
+    }
+    let output = ended(child);
+    let code = if name == "INT" { 130 } else { 143 };
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout), (Some(code), Vec::new()), "{stderr}");
+    assert!(stderr.ends_with("error: interrupted\n"), "{stderr}");
+    assert_eq!(test.git(&["for-each-ref"]), before);
+    assert_eq!(test.linked(), [""; 0]);
+    assert_eq!(test.sandboxes(), [""; 0]);
+    assert_eq!(names_in(&test.app().join(".git/worktrees")), [""; 0]);
+}
+
+#[test]
+fn an_interrupt_of_the_group_takes_everything_back() {
+    interrupted(&["new", "fix"], "INT", true);
+}
+
+#[test]
+fn an_interrupt_of_the_program_alone_takes_everything_back() {
+    interrupted(&["new", "fix"], "INT", false);
+}
+
+#[test]
+fn a_termination_takes_everything_back_but_a_branch_that_was_there() {
+    interrupted(&["new", "old"], "TERM", true);
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_a_lock() {
+    let test = Test::new();
+    let lock = File::create(test.app().join(".git/sandbox.lock")).unwrap();
+    lock.lock().unwrap();
+    let mut command = test.command(env!("CARGO_BIN_EXE_git-sandbox"), &test.app());
+    command.args(["new", "fix"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.process_group(0).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    assert!(line.starts_with("waiting for "), "{line}");
+    signal("INT", &child.id().to_string());
+    assert_eq!(ended(child).status.code(), Some(130));
+    assert_eq!(test.branches(), ["main"]);
+    assert_eq!(test.linked(), [""; 0]);
+}

@@ -1,0 +1,199 @@
+//! Which folder a sandbox gets.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use crate::repo::{Test, names_in, write};
+
+/// The wanted folder is taken: it gets another one, and the user is told.
+fn evades(test: &Test, branch: &str, wanted: &str, got: &str) {
+    test.run(&["new", branch])
+        .stdout(&format!("$ROOT/{got}\n"))
+        .stderr(&format!(
+            "folder '{wanted}' is taken: using '{got}'\n\
+             created sandbox '{got}': new branch '{branch}' from 'main'\n"
+        ))
+        .ok();
+    assert_eq!(test.git_in(&test.at(got), &["branch", "--show-current"]), branch);
+}
+
+#[test]
+fn a_folder_that_another_branch_has_gets_a_number() {
+    let test = Test::new();
+    test.new_sandbox(&["a-b-c"]);
+    evades(&test, "a/b-c", "a-b-c", "a-b-c-2");
+    evades(&test, "a-b/c", "a-b-c", "a-b-c-3");
+    assert_eq!(test.sandboxes(), ["a-b-c", "a-b-c-2", "a-b-c-3"]);
+    test.run(&["new", "a-b/c"])
+        .stdout("$ROOT/a-b-c-3\n")
+        .stderr("resumed sandbox 'a-b-c-3'\n")
+        .ok();
+}
+
+#[test]
+fn a_folder_that_differs_in_case_only_gets_a_number() {
+    let test = Test::new();
+    test.new_sandbox(&["fix"]);
+    evades(&test, "Fix", "Fix", "Fix-2");
+    assert_eq!(test.sandboxes(), ["Fix-2", "fix"]);
+}
+
+#[test]
+fn the_prefix_of_explorations_is_not_a_branchs() {
+    let test = Test::new();
+    test.run(&["new", "exploration-x"])
+        .stdout("$ROOT/branch-exploration-x\n")
+        .stderr("created sandbox 'branch-exploration-x': new branch 'exploration-x' from 'main'\n")
+        .ok();
+    assert_eq!(test.json(&["show", "exploration-x", "--json"])["class"], "persistent");
+    test.run(&["new", "--detach", "x"])
+        .stdout("$ROOT/exploration-x\n")
+        .stderr("created sandbox 'exploration-x': detached at 'main'\n")
+        .ok();
+}
+
+#[test]
+fn letters_that_trouble_a_shell_become_dashes() {
+    let test = Test::new();
+    for (branch, folder) in [
+        ("a$b&c", "a-b-c"),
+        ("#12", "12"),
+        ("größe/修正", "größe-修正"),
+        ("it's", "it-s"),
+        ("v1.2+x@y,z", "v1.2+x@y,z"),
+    ] {
+        test.run(&["new", branch])
+            .stdout(&format!("$ROOT/{folder}\n"))
+            .stderr(&format!("created sandbox '{folder}': new branch '{branch}' from 'main'\n"))
+            .ok();
+        assert_eq!(test.git_in(&test.at(folder), &["branch", "--show-current"]), branch);
+    }
+}
+
+#[test]
+fn a_long_name_is_cut_with_a_hash() {
+    let test = Test::new();
+    let long = "x".repeat(99);
+    let [one, other] = ["1", "2"].map(|end| {
+        let branch = format!("{long}{end}");
+        let path = test.new_sandbox(&[&branch]);
+        assert_eq!(test.git_in(&path, &["branch", "--show-current"]), branch);
+        path.file_name().unwrap().to_str().unwrap().to_owned()
+    });
+    assert_eq!((one.len(), other.len()), (64, 64));
+    assert_eq!(one[..56], format!("{}-", &long[..55]));
+    assert_ne!(one, other);
+    assert!(one[56..].bytes().all(|byte| byte.is_ascii_hexdigit()), "{one}");
+    let resumed = test.run(&["new", &format!("{long}1")]).output();
+    assert_eq!(resumed.stderr, format!("resumed sandbox '{one}'\n").as_bytes());
+}
+
+#[test]
+fn a_folder_of_somebody_elses_among_our_own_is_never_used() {
+    let test = Test::new();
+    test.new_sandbox(&["first"]);
+    write(&test.at("fix/notes"), "mine\n");
+    write(&test.at("file"), "mine\n");
+    write(&test.home.join("elsewhere/notes"), "mine\n");
+    symlink(test.home.join("elsewhere"), test.at("link")).unwrap();
+    symlink(test.home.join("nowhere"), test.at("dangling")).unwrap();
+    for name in ["fix", "file", "link", "dangling"] {
+        evades(&test, name, name, &format!("{name}-2"));
+    }
+    assert_eq!(names_in(&test.at("fix")), ["notes"]);
+    assert_eq!(fs::read(test.at("file")).unwrap(), b"mine\n");
+    assert_eq!(names_in(&test.home.join("elsewhere")), ["notes"]);
+    assert!(!test.home.join("nowhere").exists());
+}
+
+#[test]
+fn a_projects_folder_with_files_of_others_is_left_alone() {
+    let test = Test::new();
+    write(&test.at("fix/notes"), "mine\n");
+    let path = test.new_sandbox(&["fix"]);
+    assert!(path.join(".git").is_file());
+    assert_eq!(test.sandboxes(), ["fix"]);
+    assert_eq!(names_in(&test.at("fix")), ["notes"]);
+}
+
+#[test]
+fn an_empty_folder_that_a_crash_left_is_used() {
+    let test = Test::new();
+    test.new_sandbox(&["first"]);
+    fs::create_dir(test.at("fix")).unwrap();
+    test.run(&["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr("created sandbox 'fix': new branch 'fix' from 'main'\n")
+        .ok();
+}
+
+#[test]
+fn a_numbered_folder_is_found_by_dir_too() {
+    let test = Test::new();
+    write(&test.home.join("else/fix/notes"), "mine\n");
+    test.run(&["new", "fix", "--dir", "../else"])
+        .stdout("$HOME/else/fix-2\n")
+        .stderr(
+            "folder 'fix' is taken: using 'fix-2'\n\
+             created sandbox 'fix-2': new branch 'fix' from 'main'\n",
+        )
+        .ok();
+    assert_eq!(names_in(&test.home.join("else/fix")), ["notes"]);
+}
+
+#[test]
+fn two_repositories_of_one_name_do_not_share_a_folder() {
+    let test = Test::new();
+    let other = test.init("other/app", &[]);
+    test.new_sandbox(&["fix"]);
+    let output = test.run_in(&other, &["new", "fix"]).output();
+    assert!(output.status.success());
+    let roots = names_in(test.root().parent().unwrap());
+    let [first, second] = &roots[..] else { panic!("{roots:?}") };
+    assert_eq!(first, "app");
+    let digits = second.strip_prefix("app-").unwrap();
+    assert!(digits.len() == 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()), "{second}");
+    let home = test.root().parent().unwrap().join(second);
+    assert_eq!(output.stdout, format!("{}/fix\n", home.display()).as_bytes());
+    test.run_in(&other, &["new", "more"])
+        .stdout(&format!("{}/more\n", home.display()))
+        .stderr("created sandbox 'more': new branch 'more' from 'main'\n")
+        .ok();
+    test.run(&["new", "more"])
+        .stdout("$ROOT/more\n")
+        .stderr("created sandbox 'more': new branch 'more' from 'main'\n")
+        .ok();
+    assert_eq!(test.json(&["list", "--json"]).as_array().unwrap().len(), 2);
+    let managed = |facts: &serde_json::Value| facts["managed"] == true;
+    assert!(test.json(&["list", "--all", "--json"]).as_array().unwrap().iter().all(managed));
+}
+
+#[test]
+fn a_project_folder_that_emptied_is_taken_again() {
+    let test = Test::new();
+    let other = test.init("other/app", &[]);
+    let path = test.new_sandbox(&["fix"]);
+    test.git(&["worktree", "remove", &path.to_string_lossy()]);
+    test.run_in(&other, &["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr("created sandbox 'fix': new branch 'fix' from 'main'\n")
+        .ok();
+}
+
+#[test]
+fn two_repositories_of_one_name_with_a_root_that_names_the_project() {
+    let test = Test::new();
+    let other = test.init("other/app", &[]);
+    let root = test.home.join("{project}-trees");
+    test.git_in(&test.home, &["config", "--global", "sandbox.root", &root.to_string_lossy()]);
+    test.run(&["new", "fix"])
+        .stdout("$HOME/app-trees/fix\n")
+        .stderr("created sandbox 'fix': new branch 'fix' from 'main'\n")
+        .ok();
+    let output = test.run_in(&other, &["new", "fix"]).output();
+    let path = String::from_utf8(output.stdout).unwrap();
+    let folder = path.trim_end().rsplit('/').nth(1).unwrap();
+    assert!(folder.starts_with("app-") && folder.ends_with("-trees"), "{path}");
+    assert_eq!(folder.len(), "app-123456-trees".len());
+    assert_eq!(names_in(&test.home.join("app-trees")), ["fix"]);
+}

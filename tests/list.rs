@@ -1,0 +1,335 @@
+//! `git sandbox list`
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::repo::{Test, finished, set_day, write};
+
+const NONE: &str = "no sandboxes; 'git sandbox new <name>' makes one\n";
+
+#[test]
+fn without_sandboxes_list_says_how_to_make_one() {
+    let test = Test::new();
+    test.run(&["list"]).stderr(NONE).ok();
+    test.run(&[""; 0]).stderr(NONE).ok();
+    test.run(&["list", "--json"]).stdout("[]\n").ok();
+    test.run(&["list", "--names"]).ok();
+    test.run(&["list", "-z"]).ok();
+}
+
+/// Sandboxes of every kind: ready, dirty, on another branch, detached, locked, elsewhere, missing
+/// and damaged.
+fn many() -> Test {
+    let test = Test::new();
+    for (words, day) in [
+        (&["clean", "Nothing", "to", "do"][..], 31),
+        (&["dirty"], 2),
+        (&["feat/ui", "Draw", "the", "new", "login", "page", "as", "the", "designers", "want"], 30),
+        (&["--detach", "look"], 21),
+        (&["held"], 10),
+        (&["away", "--dir", "../else"], 11),
+        (&["gone"], 1),
+        (&["broken"], 1),
+    ] {
+        let path = test.new_sandbox(words);
+        set_day(&path, day);
+    }
+    let dirty = test.at("dirty");
+    write(&dirty.join("file"), "edited\n");
+    write(&dirty.join("new"), "new\n");
+    set_day(&dirty.join("file"), 3);
+    set_day(&dirty.join("new"), 4);
+    set_day(&dirty, 2);
+    test.git(&["worktree", "lock", "--reason", "mine", test.at("held").to_str().unwrap()]);
+    fs::remove_dir_all(test.at("gone")).unwrap();
+    fs::remove_file(test.at("broken/.git")).unwrap();
+    set_day(&test.at("broken"), 1);
+    test
+}
+
+#[test]
+fn the_table_has_a_row_for_each() {
+    let test = many();
+    test.run(&["list"])
+        .stdout(
+            "NAME              BRANCH   STATE            USED          EXPIRES     TASK\n\
+             broken                     damaged          30 days ago   in 60 days\n\
+             clean                      clean            12 hours ago  in 90 days  Nothing to do\n\
+             dirty                      2 changes        27 days ago   in 63 days\n\
+             exploration-look           clean            10 days ago   in 20 days\n\
+             feat-ui           feat/ui  clean            1 day ago     in 89 days  Draw the new login page as the designers want\n\
+             gone                       missing          -             never\n\
+             held                       clean, locked    21 days ago   never\n\
+             away                       clean, external  20 days ago   never\n",
+        )
+        .ok();
+}
+
+/// What a program prints on a terminal of this width.
+fn on_terminal(test: &Test, columns: u32, words: &[&str], environment: &[(&str, &str)]) -> String {
+    const PTY: &str = "
+import fcntl, os, pty, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, int(sys.argv[1]), 0, 0))
+    os.execvp(sys.argv[2], sys.argv[2:])
+text = b''
+while True:
+    try:
+        piece = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not piece:
+        break
+    text += piece
+os.waitpid(pid, 0)
+sys.stdout.buffer.write(text.replace(b'\\r\\n', b'\\n'))
+";
+    let mut command = test.command("python3", &test.app());
+    command.args(["-c", PTY, &columns.to_string(), "git", "sandbox"]).args(words);
+    let output = finished(command.envs(environment.iter().copied()));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_table_fits_the_terminal() {
+    let test = many();
+    let text = on_terminal(&test, 80, &["list", "--color=never"], &[]);
+    let wanted = "\
+NAME              BRANCH   STATE            USED          EXPIRES     TASK
+broken                     damaged          30 days ago   in 60 days
+clean                      clean            12 hours ago  in 90 days  Nothing t…
+dirty                      2 changes        27 days ago   in 63 days
+exploration-look           clean            10 days ago   in 20 days
+feat-ui           feat/ui  clean            1 day ago     in 89 days  Draw the …
+gone                       missing          -             never
+held                       clean, locked    21 days ago   never
+away                       clean, external  20 days ago   never
+";
+    assert_eq!(text, wanted);
+    let text = on_terminal(&test, 200, &["list", "--color=never"], &[]);
+    assert!(text.contains("  Draw the new login page as the designers want\n"), "{text}");
+}
+
+#[test]
+fn states_are_told_with_their_problem() {
+    let test = many();
+    symlink(test.home.join("else"), test.at("gone")).unwrap();
+    let facts = test.json(&["list", "--json"]);
+    let told = |name: &str| {
+        let one = facts.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap();
+        [&one["state"], &one["problem"], &one["managed"], &one["locked"], &one["expires"]]
+            .map(Value::clone)
+    };
+    let null = Value::Null;
+    assert_eq!(
+        told("broken"),
+        [
+            json!("damaged"),
+            json!("its '.git' file is missing or not understood"),
+            json!(true),
+            null.clone(),
+            json!("2026-04-01T00:00:00Z")
+        ]
+    );
+    assert_eq!(told("gone")[..2], [json!("damaged"), json!("its folder is a symlink")]);
+    assert_eq!(
+        told("away"),
+        [json!("ready"), null.clone(), json!(false), null.clone(), null.clone()]
+    );
+    assert_eq!(told("held"), [json!("ready"), null.clone(), json!(true), json!("mine"), null]);
+}
+
+#[test]
+fn a_folder_that_leads_to_another_entry_is_damaged() {
+    let test = Test::new();
+    let (one, other) = (test.new_sandbox(&["one"]), test.new_sandbox(&["other"]));
+    fs::copy(other.join(".git"), one.join(".git")).unwrap();
+    let facts = test.json(&["list", "--json"]);
+    assert_eq!(facts[0]["state"], "damaged");
+    assert_eq!(facts[0]["problem"], "its '.git' file leads to another entry");
+    assert_eq!(facts[0]["changes"], Value::Null);
+    assert_eq!(facts[1]["state"], "ready");
+}
+
+#[test]
+fn a_status_that_cannot_be_read_is_not_clean() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["fix"]);
+    set_day(&path, 31);
+    write(&test.app().join(".git/worktrees/fix/index"), "garbage");
+    test.run(&["list"])
+        .stdout(
+            "NAME  STATE        USED          EXPIRES\n\
+             fix   cannot tell  12 hours ago  in 90 days\n",
+        )
+        .ok();
+    let facts = test.json(&["list", "--json"]);
+    assert_eq!((&facts[0]["state"], &facts[0]["changes"]), (&json!("ready"), &Value::Null));
+    assert!(facts[0]["problem"].as_str().unwrap().starts_with("cannot tell: "));
+}
+
+#[test]
+fn json_has_exactly_the_keys_that_are_promised() {
+    let test = Test::new();
+    test.new_sandbox(&["fix", "A", "task"]);
+    let facts = test.json(&["list", "--json"]);
+    let mut keys: Vec<_> = facts[0].as_object().unwrap().keys().map(String::as_str).collect();
+    let mut wanted = vec![
+        "name",
+        "path",
+        "branch",
+        "head",
+        "base_repo",
+        "project",
+        "base",
+        "task",
+        "created",
+        "last_used",
+        "expires",
+        "class",
+        "state",
+        "problem",
+        "managed",
+        "locked",
+        "in_use",
+        "changes",
+        "operation",
+        "upstream",
+        "ahead",
+        "behind",
+        "unpushed",
+        "only_here",
+        "merged",
+    ];
+    keys.sort_unstable();
+    wanted.sort_unstable();
+    assert_eq!(keys, wanted);
+    let [path, app] = [test.at("fix"), test.app()].map(|path| path.to_string_lossy().into_owned());
+    for (key, value) in [
+        ("name", json!("fix")),
+        ("path", json!(path)),
+        ("branch", json!("fix")),
+        ("head", json!(test.git(&["rev-parse", "main"]))),
+        ("base_repo", json!(app)),
+        ("project", json!("app")),
+        ("base", json!("main")),
+        ("task", json!("A task")),
+        ("created", json!("2026-01-31T12:00:00Z")),
+        ("last_used", json!("2026-01-31T12:00:00Z")),
+        ("expires", json!("2026-05-01T12:00:00Z")),
+        ("class", json!("persistent")),
+        ("state", json!("ready")),
+        ("problem", Value::Null),
+        ("managed", json!(true)),
+        ("locked", Value::Null),
+        ("changes", json!({"staged": 0, "unstaged": 0, "untracked": 0, "conflicted": 0})),
+        ("operation", Value::Null),
+        ("upstream", Value::Null),
+        ("ahead", json!(0)),
+        ("behind", json!(0)),
+    ] {
+        assert_eq!(facts[0][key], value, "{key}");
+    }
+}
+
+#[test]
+fn names_and_paths_are_for_scripts() {
+    let test = Test::new();
+    test.new_sandbox(&["feat/ui"]);
+    test.new_sandbox(&["away", "--dir", "../else"]);
+    test.git(&["worktree", "add", "--quiet", "../line\nbreak", "-b", "odd"]);
+    test.run(&["list", "--names"]).stdout("feat-ui\naway\nline\\nbreak\n").ok();
+    test.run(&["list", "-z"]).stdout("$ROOT/feat-ui\0$HOME/else/away\0$HOME/line\nbreak\0").ok();
+    test.run(&["list", "--names", "-z"]).stdout("feat-ui\0away\0line\nbreak\0").ok();
+}
+
+#[test]
+fn names_cost_one_git_process() {
+    let test = Test::new();
+    test.new_sandbox(&["fix"]);
+    let path = test.fake_git("echo \"$*\" >>\"$HOME/calls\"\nexec \"$GIT\" \"$@\"");
+    test.program(&test.app(), &["list", "--names"]).env("PATH", path).stdout("fix\n").ok();
+    let calls = fs::read_to_string(test.home.join("calls")).unwrap();
+    assert_eq!(calls, "worktree list --porcelain -z\n");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let test = Test::new();
+    test.new_sandbox(&["fix"]);
+    for words in [&["list"][..], &["list", "--json"], &["list", "--names"], &["path", "fix"]] {
+        let mut command = test.command(env!("CARGO_BIN_EXE_git-sandbox"), &test.app());
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = command.args(words).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!((output.status.code(), &*output.stderr), (Some(141), &b""[..]), "{words:?}");
+    }
+}
+
+#[test]
+fn tasks_and_names_cannot_write_to_the_terminal() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["fix", "a\u{1b}[31mred\u{7}\u{9b}\u{200b}"]);
+    set_day(&path, 31);
+    test.run(&["list"])
+        .stdout(
+            "NAME  STATE  USED          EXPIRES     TASK\n\
+             fix   clean  12 hours ago  in 90 days  a\\u{1b}[31mred\\u{7}\\u{9b}\\u{200b}\n",
+        )
+        .ok();
+    let json = test.run(&["list", "--json"]).output().stdout;
+    assert!(json.iter().all(|byte| *byte == b'\n' || !byte.is_ascii_control()));
+    assert!(json.is_ascii());
+}
+
+/// Whether the list comes in colour.
+fn coloured(test: &Test, words: &[&str]) -> bool {
+    let mut command: Command = test.command("git", &test.app());
+    command.args(words);
+    finished(&mut command).stdout.contains(&0x1b)
+}
+
+#[test]
+fn colour_is_the_options_then_the_configs() {
+    let test = Test::new();
+    test.new_sandbox(&["fix"]);
+    for (words, wanted) in [
+        (&["sandbox", "list"][..], false),
+        (&["sandbox", "list", "--color=always"], true),
+        (&["sandbox", "--color=always"], true),
+        (&["-c", "color.ui=always", "sandbox", "list"], true),
+        (&["-c", "color.ui=always", "sandbox", "list", "--color=never"], false),
+        (&["-c", "color.ui=always", "-c", "color.sandbox=false", "sandbox"], false),
+        (&["-c", "color.ui=never", "-c", "color.sandbox=always", "sandbox"], true),
+        (&["-c", "color.ui=true", "sandbox", "list"], false),
+        (&["-c", "color.ui=always", "sandbox", "list", "--json"], false),
+        (&["-c", "color.ui=always", "sandbox", "list", "--names"], false),
+        (&["-c", "color.ui=always", "sandbox", "path", "fix"], false),
+    ] {
+        assert_eq!(coloured(&test, words), wanted, "{words:?}");
+    }
+}
+
+#[test]
+fn colour_on_a_terminal_is_the_users_choice() {
+    let test = Test::new();
+    test.new_sandbox(&["fix"]);
+    let coloured = |words: &[&str], environment: &[(&str, &str)]| {
+        on_terminal(&test, 80, words, environment).contains('\u{1b}')
+    };
+    assert!(coloured(&["list"], &[]));
+    assert!(coloured(&["list"], &[("NO_COLOR", "")]));
+    assert!(!coloured(&["list"], &[("NO_COLOR", "1")]));
+    assert!(coloured(&["list", "--color=always"], &[("NO_COLOR", "1")]));
+    assert!(!coloured(&["list", "--color=never"], &[]));
+    assert!(!coloured(&["list", "--json"], &[]));
+    test.git(&["config", "color.ui", "false"]);
+    assert!(!coloured(&["list"], &[]));
+    test.git(&["config", "color.sandbox", "always"]);
+    assert!(coloured(&["list"], &[("NO_COLOR", "1")]));
+}

@@ -1,0 +1,146 @@
+//! Usage, help, and words that are not known.
+
+use crate::repo::Test;
+
+pub const NEW: &str = "\
+usage: git sandbox new [--name=<branch>] [--branch=<branch>] [--from=<commit>]
+                       [--detach] [--count=<n>] [--dir=<parent>]
+                       [--root=<folder>] [--json] [<name>] [<task>...]
+";
+const ALL: &str = "   or: git sandbox list [--all] [--names] [-z] [--root=<folder>] [--json]
+   or: git sandbox show [--root=<folder>] [--json] [<name>]
+   or: git sandbox path [<name>]
+   or: git sandbox rm [--force] [--dry-run] [--delete-branch] [--root=<folder>]
+                      [--json] <name>...
+   or: git sandbox restore [--as=<name>] [--all] [--root=<folder>] [--json]
+                           [<name>]
+   or: git sandbox reap [--dry-run] [--merged] [--older-than=<days>] [--force]
+                        [--purge] [--all] [--quiet] [--finish] [--root=<folder>]
+                        [--json] [<name>...]
+   or: git sandbox doctor [--fix] [--root=<folder>] [--json]
+";
+
+fn alone(line: &str) -> String {
+    format!("usage: {}\n", line.strip_prefix("   or: ").unwrap())
+}
+
+#[test]
+fn h_shows_the_usage_on_stdout_as_git_does() {
+    let test = Test::bare();
+    let at = |words: &[&str]| test.run_in(&test.home, words);
+    at(&["-h"]).stdout(&format!("{NEW}{ALL}")).code(129);
+    at(&["new", "-h"]).stdout(NEW).code(129);
+    for (command, line) in ["list", "show", "path"].iter().zip(ALL.lines()) {
+        at(&[command, "-h"]).stdout(&alone(line)).code(129);
+    }
+}
+
+#[test]
+fn help_of_a_command_explains_its_options() {
+    let test = Test::bare();
+    test.run_in(&test.home, &["path", "--help"])
+        .stdout(
+            "usage: git sandbox path [<name>]\n\
+             \n\
+             print the path of a sandbox\n\
+             \n\
+             Inside a sandbox, <name> defaults to it.\n\
+             \n    --color=<when>      colour the output: auto, always or never\
+             \n    -h                  show the usage\
+             \n    --help              show the options with their meaning\n",
+        )
+        .ok();
+    for command in ["new", "list", "show"] {
+        let output = test.run_in(&test.home, &[command, "--help"]).output();
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(output.stderr, b"");
+    }
+}
+
+#[test]
+fn help_of_the_program_names_every_command() {
+    let test = Test::bare();
+    let program = env!("CARGO_BIN_EXE_git-sandbox");
+    let mut command = test.command(program, &test.home);
+    command.arg("--help");
+    let commands = "\
+\nIsolated checkouts of this repository, each on its own branch.
+
+    new                 create or resume a sandbox and print its path
+    list                list the sandboxes with state, age, expiry and task
+    show                show everything known about one sandbox
+    path                print the path of a sandbox
+    rm                  move sandboxes to the trash, unless there is work in them
+    restore             bring a removed sandbox back as it was, or list those that can be
+    reap                retire stale sandboxes and empty what is safe to empty from the trash
+    doctor              find what crashes, moves and other tools left behind, and repair it
+
+Without a command: list. Every command takes:
+
+    --color=<when>      colour the output: auto, always or never
+    -h                  show the usage
+    --help              show the options with their meaning
+    --version           show the version
+";
+    test.run_command(command).stdout(&format!("{NEW}{ALL}{commands}")).ok();
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    let test = Test::bare();
+    let version = concat!("git-sandbox ", env!("CARGO_PKG_VERSION"), "\n");
+    test.run_in(&test.home, &["--version"]).stdout(version).ok();
+}
+
+#[test]
+fn wrong_usage_shows_the_usage() {
+    let test = Test::new();
+    test.run(&["new", "--form", "x"])
+        .stderr(&format!("error: unknown option '--form'\nhint: did you mean '--from'?\n{NEW}"))
+        .code(129);
+}
+
+#[test]
+fn an_unknown_command_gets_the_nearest_known_one() {
+    let test = Test::bare();
+    for (word, nearest) in [("lits", "list"), ("nwe", "new"), ("shwo", "show"), ("pth", "path")] {
+        test.run_in(&test.home, &[word])
+            .stderr(&format!(
+                "error: unknown command '{word}'\nhint: did you mean '{nearest}'?\n{NEW}{ALL}"
+            ))
+            .code(129);
+    }
+    test.run_in(&test.home, &["frobnicate"])
+        .stderr(&format!("error: unknown command 'frobnicate'\n{NEW}{ALL}"))
+        .code(129);
+}
+
+#[test]
+fn an_unknown_option_gets_the_nearest_of_its_command() {
+    let test = Test::bare();
+    let [list, show, path] = [0, 1, 2].map(|index| alone(ALL.lines().nth(index).unwrap()));
+    for (words, error) in [
+        (
+            &["list", "--nmaes"][..],
+            format!("error: unknown option '--nmaes'\nhint: did you mean '--names'?\n{list}"),
+        ),
+        (&["--frobnicate"], format!("error: unknown option '--frobnicate'\n{list}")),
+        (
+            &["show", "--jsn"],
+            format!("error: unknown option '--jsn'\nhint: did you mean '--json'?\n{show}"),
+        ),
+        (&["path", "-q"], format!("error: unknown option '-q'\nhint: did you mean '-h'?\n{path}")),
+        (&["path", "a", "b"], format!("error: unexpected argument 'b'\n{path}")),
+        (
+            &["list", "--json", "-z"],
+            format!("error: options '--json' and '-z' cannot be used together\n{list}"),
+        ),
+        (
+            &["list", "--color=blue"],
+            format!("error: option '--color' takes one of auto, always, never, not 'blue'\n{list}"),
+        ),
+        (&["list", "x"], format!("error: unexpected argument 'x'\n{list}")),
+    ] {
+        test.run_in(&test.home, words).stderr(&error).code(129);
+    }
+}
