@@ -23,6 +23,7 @@ mod restore_branch;
 mod resume;
 mod rm;
 mod rm_branch;
+mod rm_missing;
 mod rm_places;
 mod root;
 mod show;

@@ -27,7 +27,7 @@ fn id(test: &Test, name: &str) -> String {
 fn plain(test: &Test, words: &[&str], dir: &Path) -> Vec<String> {
     let output = test.run_in(dir, words).output();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = without_ids(&String::from_utf8(output.stdout).unwrap());
+    let text = without_ids(&String::from_utf8(output.stdout).unwrap(), "");
     let sized = |line: &str| {
         let mut cells: Vec<_> =
             line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
@@ -74,7 +74,7 @@ fn json_lists_what_can_be_brought_back() {
     let rows = test.json(&["restore", "--json"]);
     let row = &rows[0];
     assert_eq!(rows.as_array().unwrap().len(), 1);
-    assert_eq!(without_ids(row["id"].as_str().unwrap()), "box-ID");
+    assert_eq!(without_ids(row["id"].as_str().unwrap(), ""), "box-ID");
     assert_eq!((&row["name"], &row["path"]), (&json!("box"), &json!(path)));
     assert_eq!(row["removed"], "2026-01-31T12:00:00Z");
     assert_eq!(row["until"], "2026-02-14T12:00:00Z");
