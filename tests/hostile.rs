@@ -161,6 +161,18 @@ fn a_git_file_that_leads_to_a_sibling_is_refused() {
 }
 
 #[test]
+fn a_trash_that_is_a_symlink_is_not_used() {
+    let (test, _, victim) = scene();
+    symlink(&victim, crate::removal::trash(&test)).unwrap();
+    let before = tree(&test.home, &["sandbox.lock"]);
+    for force in FORCES {
+        let output = test.run(&[&["rm"], force, &["box"]].concat()).output();
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        same(&tree(&test.home, &["sandbox.lock"]), &before);
+    }
+}
+
+#[test]
 fn a_pin_that_names_a_victim_harms_nobody() {
     let (test, path, victim) = scene();
     write(&victim.join("tree/diary"), "dear diary\n");
@@ -185,22 +197,26 @@ fn trap(test: &Test, name: &str) -> String {
     path.display().to_string()
 }
 
-/// Sets every trap that a repository's own config and hooks can hold.
+/// Sets the traps that a repository's own config and hooks can hold.
 fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
-    let config = |key: &str, value: &str| test.git_in(work, &["config", key, value]);
-    write(&work.join(".gitattributes"), "* filter=trap\n");
-    config("filter.trap.clean", &trap(test, "clean"));
-    config("filter.trap.smudge", &trap(test, "smudge"));
-    config("filter.trap.process", &trap(test, "process"));
-    config("core.fsmonitor", &trap(test, "fsmonitor"));
-    for hook in
-        ["post-index-change", "post-checkout", "reference-transaction", "fsmonitor-watchman"]
-    {
-        fs::create_dir_all(git_dir.join("hooks")).unwrap();
+    test.git_in(work, &["config", "core.fsmonitor", &trap(test, "fsmonitor")]);
+    fs::create_dir_all(git_dir.join("hooks")).unwrap();
+    for hook in ["post-index-change", "post-checkout", "reference-transaction"] {
         fs::copy(trap(test, hook), git_dir.join("hooks").join(hook)).unwrap();
     }
-    // The same size, another content and time: git has to read it, and so to filter it.
+}
+
+/// Sets a filter that a repository's own config names, for a file that git has to read.
+fn set_filter(test: &Test, work: &Path) {
+    write(&work.join(".gitattributes"), "* filter=trap\n");
+    test.git_in(work, &["config", "filter.trap.clean", &trap(test, "clean")]);
+    // The same size, another content and time.
     fs::write(work.join("file"), "two\n").unwrap();
+}
+
+fn set_long_filter(test: &Test, work: &Path) {
+    set_filter(test, work);
+    test.git_in(work, &["config", "filter.trap.process", &trap(test, "process")]);
 }
 
 fn nothing_ran(test: &Test, when: &str) {
@@ -229,25 +245,56 @@ fn springs_no_trap(test: &Test) {
     assert!(test.at("box").exists());
 }
 
-#[test]
-fn programs_of_a_nested_repository_never_run() {
-    for folder in ["nested", "build/nested"] {
+/// And plain git would have sprung one.
+fn has_a_trap(test: &Test, work: &Path) {
+    drop(test.command("git", work).arg("status").output());
+    let names = fs::read_dir(&test.home).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().any(|name| name.to_string_lossy().starts_with("ran-")));
+}
+
+/// With each trap, in a repository below a sandbox.
+fn springs_no_trap_of(make: fn(&Test, &Path) -> PathBuf) {
+    let hooks = |test: &Test, work: &Path| set_traps(test, &entry(test, work), work);
+    for set in [hooks, set_filter, set_long_filter] {
         let (test, path, _) = scene();
-        let nested = path.join(folder);
-        test.init(nested.strip_prefix(&test.home).unwrap().to_str().unwrap(), &[]);
-        set_traps(&test, &nested.join(".git"), &nested);
+        let work = make(&test, &path);
+        set(&test, &work);
         springs_no_trap(&test);
+        has_a_trap(&test, &work);
     }
 }
 
+fn nested(test: &Test, path: &Path) -> PathBuf {
+    test.init(path.strip_prefix(&test.home).unwrap().to_str().unwrap(), &[])
+}
+
 #[test]
-fn programs_of_a_submodule_never_run() {
+fn programs_of_a_nested_repository_never_run() {
+    springs_no_trap_of(|test, path| nested(test, &path.join("nested")));
+}
+
+#[test]
+fn programs_of_a_repository_in_an_ignored_folder_never_run() {
+    springs_no_trap_of(|test, path| nested(test, &path.join("build/nested")));
+}
+
+fn sub(test: &Test, path: &Path) -> PathBuf {
+    submodule(test, path);
+    path.join("sub")
+}
+
+#[test]
+fn hooks_and_fsmonitor_of_a_submodule_never_run() {
     let (test, path, _) = scene();
-    submodule(&test, &path);
-    let sub = path.join("sub");
-    let git_dir = entry(&test, &sub);
-    set_traps(&test, &git_dir, &sub);
+    let work = sub(&test, &path);
+    set_traps(&test, &entry(&test, &work), &work);
     springs_no_trap(&test);
+    has_a_trap(&test, &work);
+}
+
+#[test]
+fn filters_of_a_submodule_never_run() {
+    springs_no_trap_of(sub);
 }
 
 #[test]

@@ -1,12 +1,15 @@
 //! For every kind of work: what `rm` says to it, and that `rm --force`, every garbage collection
 //! and `restore` give back exactly what was there, and leave the main checkout alone.
 
+use std::collections::BTreeSet;
+
 use crate::removal::{
     Format, collect_garbage, kept, main_checkout, make_relative, reflog, repository, same, state,
     trashed,
 };
 use crate::repo::Test;
-use crate::work::{KINDS, Kind};
+use crate::work::{FILES, Kind};
+use crate::work_history::HISTORY;
 
 /// One test for each kind and format.
 macro_rules! kinds {
@@ -30,7 +33,7 @@ kinds! {
         empty_folders intent_to_add assume_unchanged skip_worktree deleted renamed merge
         merge_of_a_url cherry_pick revert rebase rebase_with_autostash am bisect detached
         only_in_the_reflog private_refs private_tag fetched sparse nested nested_in_ignored
-        nested_with_nothing_of_its_own nested_hidden_edit bare_in_ignored submodule_commit
+        nested_with_nothing_of_its_own nested_hidden_edit nested_unreachable nested_corrupt bare_in_ignored submodule_commit
         submodule_dirty submodule_stash unborn unborn_after_a_commit stash split_index untracked_not_shown
         submodule_not_shown odd_names;
     reftable Reftable:
@@ -48,15 +51,15 @@ kinds! {
 
 #[test]
 fn every_kind_is_tested() {
-    let names: Vec<_> = KINDS.iter().map(|kind| kind.name).collect();
-    assert_eq!(files::TESTED, names);
+    let names: BTreeSet<_> = FILES.iter().chain(HISTORY).map(|kind| kind.name).collect();
+    assert_eq!(files::TESTED.iter().copied().collect::<BTreeSet<_>>(), names);
     for tested in [reftable::TESTED, sha256::TESTED, relative::TESTED] {
         assert!(tested.iter().all(|name| names.contains(name)));
     }
 }
 
 fn check(format: Format, name: &str) {
-    let kind = KINDS.iter().find(|kind| kind.name == name).unwrap();
+    let kind = FILES.iter().chain(HISTORY).find(|kind| kind.name == name).unwrap();
     let Some(test) = repository(format) else { return };
     let path = test.new_sandbox(&["box", "The", "task"]);
     if format == Format::Relative {
@@ -114,10 +117,14 @@ fn removed(kind: &Kind) -> String {
         reasons => reasons.join(", "),
     };
     let mut text = format!("removed 'box' ({held}); undo with: git sandbox restore box-ID\n");
-    match kind.only_here {
-        0 => {}
-        1 => text += "kept 1 commit only here in refs/sandbox/kept/box-ID\n",
-        count => text += &format!("kept {count} commits only here in refs/sandbox/kept/box-ID\n"),
+    let commits = match kind.only_here {
+        1 => "1 commit".to_owned(),
+        count => format!("{count} commits"),
+    };
+    if kind.only_here > 0 {
+        text += "kept ";
+        text += &commits;
+        text += " only here in refs/sandbox/kept/box-ID\n";
     }
     if kind.reserves {
         text += "branch 'box' stays reserved until it is restored\n";

@@ -8,10 +8,11 @@ use std::fs;
 use std::path::Path;
 
 use crate::removal::{
-    Format, collect_garbage, entry, kept, main_checkout, reflog, repository, same, state, trashed,
+    Format, collect_garbage, entry, kept, main_checkout, make_relative, reflog, repository, same,
+    state, trashed,
 };
 use crate::repo::{Test, tree, write};
-use crate::work::commit;
+use crate::work::{commit, submodule};
 
 /// More steps than any command has.
 const MANY: u32 = 50;
@@ -24,6 +25,8 @@ enum Variant {
     Detached,
     /// On a branch, with a lock of the user's.
     Locked,
+    /// On a branch, with relative pointers.
+    Relative,
 }
 
 /// A sandbox with every sort of file, and how it was.
@@ -50,6 +53,9 @@ impl Scene {
         write(&path.join("new/untracked"), "untracked\n");
         write(&path.join("build/ignored"), "ignored\n");
         fs::create_dir(path.join("empty")).unwrap();
+        if let Variant::Relative = variant {
+            make_relative(&test, &path);
+        }
         if let Variant::Locked = variant {
             let at = path.display().to_string();
             test.git(&["worktree", "lock", "--reason", "on a stick", &at]);
@@ -187,6 +193,12 @@ fn a_crash_of_rm_of_a_locked_one_loses_nothing() {
 }
 
 #[test]
+fn a_crash_of_rm_or_restore_of_a_relative_one_loses_nothing() {
+    crash_rm(Variant::Relative, nothing);
+    crash_restore(Variant::Relative, nothing);
+}
+
+#[test]
 fn a_crash_of_rm_and_a_gc_lose_nothing() {
     crash_rm(Variant::Detached, collect_garbage);
 }
@@ -229,6 +241,33 @@ fn a_crash_of_the_recovery_from_restore_loses_nothing() {
         let prepare = |scene: &Scene| scene.succeeds(&["rm", "--force", "--force", "box"]);
         crash_recovery(variant, &["restore", "box"], prepare);
     }
+}
+
+#[test]
+fn a_crash_of_restore_under_another_name_loses_nothing() {
+    for step in 1..MANY {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        submodule(&test, &path);
+        commit(&test, &path.join("sub"), "file", "mine\n");
+        write(&path.join("sub/new"), "mine too\n");
+        let status = |path: &Path| test.git_in(path, &["status", "--porcelain=v2", "--branch"]);
+        let before = (status(&path), status(&path.join("sub")));
+        assert!(test.run(&["rm", "--force", "box"]).output().status.success());
+        let run = test.run(&["restore", "box", "--as", "two"]);
+        let crashed = !run.env("GIT_SANDBOX_CRASH_AT", step.to_string()).output().status.success();
+        assert!(test.run(&["new", "other"]).output().status.success());
+        if !test.at("two").exists() {
+            assert!(test.run(&["restore", "box", "--as", "two"]).output().status.success());
+        }
+        let two = test.at("two");
+        assert_eq!((status(&two), status(&two.join("sub"))), before, "step {step}");
+        assert!(trashed(&test).is_empty() && kept(&test).is_empty());
+        if !crashed {
+            return;
+        }
+    }
+    panic!("it never completed");
 }
 
 #[test]

@@ -5,9 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::removal::{
-    Format, collect_garbage, entry, kept, main_checkout, repository, same, state, trashed,
-};
+use crate::removal::{Format, entry, kept, main_checkout, repository, same, state, trashed};
 use crate::repo::{Test, tree, write};
 use crate::work::commit;
 
@@ -44,6 +42,15 @@ fn rm_moves_a_clean_sandbox_to_the_trash() {
     assert_eq!(test.git(&["for-each-ref"]), branches);
     same(&state(&test, &other), &neighbour);
     test.run(&["list", "--names"]).stdout("other\n").ok();
+}
+
+#[test]
+fn rm_works_without_git_in_front() {
+    let (test, path) = with_box();
+    let mut command = test.command("git-sandbox", &test.app());
+    command.args(["rm", "box"]);
+    test.run_command(command).stderr(REMOVED).ok();
+    assert!(!path.exists());
 }
 
 #[test]
@@ -264,42 +271,6 @@ fn a_locked_one_goes_only_when_forced_twice() {
     assert!(!path.exists());
     test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
     same(&state(&test, &path), &before);
-}
-
-#[test]
-fn a_folder_that_is_gone_drops_the_entry_and_keeps_its_commits() {
-    let (test, path) = with_box();
-    test.git_in(&path, &["checkout", "--quiet", "--detach"]);
-    commit(&test, &path, "a", "1");
-    commit(&test, &path, "a", "2");
-    let tip = test.git_in(&path, &["rev-parse", "HEAD"]);
-    let entry = entry(&test, &path);
-    fs::remove_dir_all(&path).unwrap();
-    test.run(&["rm", "box"])
-        .stderr(
-            "removed 'box', whose folder was gone\n\
-             kept 2 commits only here in refs/sandbox/kept/box-ID\n",
-        )
-        .ok();
-    assert!(!entry.exists());
-    assert!(trashed(&test).is_empty());
-    collect_garbage(&test);
-    test.git(&["cat-file", "-e", &tip]);
-    test.git(&["cat-file", "-e", "box"]);
-    assert!(!kept(&test).is_empty());
-}
-
-#[test]
-fn what_was_staged_in_a_folder_that_is_gone_is_not_lost() {
-    let (test, path) = with_box();
-    write(&path.join("new"), "staged\n");
-    test.git_in(&path, &["add", "new"]);
-    let blob = test.git_in(&path, &["rev-parse", ":new"]);
-    fs::remove_dir_all(&path).unwrap();
-    let output = test.run(&["rm", "box"]).output();
-    assert!(output.status.success());
-    collect_garbage(&test);
-    assert_eq!(test.git(&["cat-file", "-p", &blob]), "staged");
 }
 
 #[test]

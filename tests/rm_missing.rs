@@ -1,0 +1,117 @@
+//! `git sandbox rm` of one whose folder was deleted by hand: the entry goes, nothing else does.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::removal::{Format, collect_garbage, entry, kept, repository, same, trashed};
+use crate::repo::{Test, tree, write};
+use crate::work::{commit, submodule};
+
+fn with_box() -> (Test, PathBuf) {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    (test, path)
+}
+
+#[test]
+fn one_with_nothing_of_its_own_just_goes() {
+    let (test, path) = with_box();
+    let other = test.new_sandbox(&["other"]);
+    let refs = test.git(&["for-each-ref"]);
+    fs::remove_dir_all(&path).unwrap();
+    test.run(&["rm", "box"]).stderr("removed 'box', whose folder was gone\n").ok();
+    assert_eq!(test.git(&["for-each-ref"]), refs);
+    assert!(other.exists());
+    test.run(&["list", "--names"]).stdout("other\n").ok();
+}
+
+#[test]
+fn a_dry_run_drops_nothing() {
+    let (test, path) = with_box();
+    fs::remove_dir_all(&path).unwrap();
+    let before = tree(&test.home, &["sandbox.lock"]);
+    let output = test.run(&["rm", "--dry-run", "box"]).output();
+    assert!(output.status.success());
+    same(&tree(&test.home, &["sandbox.lock"]), &before);
+}
+
+#[test]
+fn a_locked_one_may_be_on_a_disk_that_is_away() {
+    let (test, path) = with_box();
+    test.git(&["worktree", "lock", "--reason", "on a stick", &path.display().to_string()]);
+    fs::remove_dir_all(&path).unwrap();
+    let before = tree(&test.home, &["sandbox.lock"]);
+    for force in [&[][..], &["--force"]] {
+        let output = test.run(&[&["rm"], force, &["box"]].concat()).output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        assert!(said.starts_with("error: cannot remove 'box': locked: on a stick\n"), "{said}");
+        same(&tree(&test.home, &["sandbox.lock"]), &before);
+    }
+}
+
+#[test]
+fn a_folder_that_is_gone_drops_the_entry_and_keeps_its_commits() {
+    let (test, path) = with_box();
+    test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+    commit(&test, &path, "a", "1");
+    commit(&test, &path, "a", "2");
+    let tip = test.git_in(&path, &["rev-parse", "HEAD"]);
+    let entry = entry(&test, &path);
+    fs::remove_dir_all(&path).unwrap();
+    test.run(&["rm", "box"])
+        .stderr(
+            "removed 'box', whose folder was gone\n\
+             kept 2 commits in refs/sandbox/kept/box-ID\n",
+        )
+        .ok();
+    assert!(!entry.exists());
+    assert!(trashed(&test).is_empty());
+    collect_garbage(&test);
+    test.git(&["cat-file", "-e", &tip]);
+    test.git(&["cat-file", "-e", "box"]);
+    assert!(!kept(&test).is_empty());
+}
+
+#[test]
+fn what_was_staged_in_a_folder_that_is_gone_is_not_lost() {
+    let (test, path) = with_box();
+    write(&path.join("new"), "staged\n");
+    test.git_in(&path, &["add", "new"]);
+    let blob = test.git_in(&path, &["rev-parse", ":new"]);
+    fs::remove_dir_all(&path).unwrap();
+    let output = test.run(&["rm", "box"]).output();
+    assert!(output.status.success());
+    collect_garbage(&test);
+    assert_eq!(test.git(&["cat-file", "-p", &blob]), "staged");
+}
+
+#[test]
+fn what_was_staged_beside_a_conflict_is_not_lost() {
+    let (test, path) = with_box();
+    commit(&test, &test.app(), "a", "theirs\n");
+    commit(&test, &path, "a", "ours\n");
+    let merge = test.command("git", &path).args(["merge", "main"]).output().unwrap();
+    assert!(!merge.status.success());
+    write(&path.join("new"), "staged\n");
+    test.git_in(&path, &["add", "new"]);
+    let blob = test.git_in(&path, &["rev-parse", ":new"]);
+    fs::remove_dir_all(&path).unwrap();
+    drop(test.run(&["rm", "box"]).output());
+    collect_garbage(&test);
+    collect_garbage(&test);
+    assert_eq!(test.git(&["cat-file", "-p", &blob]), "staged");
+}
+
+#[test]
+fn commits_of_a_submodule_are_not_lost() {
+    let (test, path) = with_box();
+    submodule(&test, &path);
+    commit(&test, &path.join("sub"), "file", "mine\n");
+    let id = test.git_in(&path.join("sub"), &["rev-parse", "HEAD"]);
+    fs::remove_dir_all(&path).unwrap();
+    drop(test.run(&["rm", "box"]).output());
+    // Wherever its git dir is now: refused and in place, or put away.
+    let object = format!("objects/{}/{} ", &id[..2], &id[2..]);
+    assert!(tree(&test.home, &[]).contains(&object), "its commit is nowhere");
+}

@@ -1,0 +1,158 @@
+//! The trash itself: what it leaves in git, and what happens when somebody else touches it.
+
+use std::fs;
+
+use crate::removal::{
+    Format, collect_garbage, entry, kept, repository, same, state, trash, trashed,
+};
+use crate::repo::{Test, write};
+use crate::work::commit;
+
+fn succeeds(test: &Test, words: &[&str]) {
+    let output = test.run(words).output();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A sandbox with two commits of its own and a change, and how it is.
+fn detached(test: &Test) -> String {
+    let path = test.new_sandbox(&["box"]);
+    test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+    commit(test, &path, "a", "1");
+    commit(test, &path, "a", "2");
+    write(&path.join("b"), "staged\n");
+    test.git_in(&path, &["add", "b"]);
+    state(test, &path)
+}
+
+#[test]
+fn a_trash_on_a_disk_that_is_away_for_a_while_is_not_forgotten() {
+    let test = repository(Format::Files).unwrap();
+    let before = detached(&test);
+    let tip = test.git_in(&test.at("box"), &["rev-parse", "HEAD"]);
+    succeeds(&test, &["rm", "--force", "box"]);
+    let held = kept(&test);
+    let away = test.home.join("away");
+    fs::rename(trash(&test), &away).unwrap();
+    drop(test.run(&["new", "other"]).output());
+    drop(test.run(&["restore"]).output());
+    drop(test.run(&["list"]).output());
+    collect_garbage(&test);
+    assert_eq!(kept(&test), held);
+    test.git(&["cat-file", "-e", &tip]);
+    fs::rename(&away, trash(&test)).unwrap();
+    succeeds(&test, &["restore", "box"]);
+    same(&state(&test, &test.at("box")), &before);
+}
+
+#[test]
+fn commits_stay_when_the_trash_is_deleted_by_hand() {
+    let test = repository(Format::Files).unwrap();
+    detached(&test);
+    let tip = test.git_in(&test.at("box"), &["rev-parse", "HEAD"]);
+    succeeds(&test, &["rm", "--force", "box"]);
+    fs::remove_dir_all(trash(&test)).unwrap();
+    succeeds(&test, &["new", "other"]);
+    // The second gc finds the entry pruned.
+    collect_garbage(&test);
+    collect_garbage(&test);
+    test.git(&["cat-file", "-e", &tip]);
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_keeps_no_other_command_from_working() {
+    for text in ["", "{", "{\"stage\": \"trashed\"}"] {
+        let test = repository(Format::Files).unwrap();
+        detached(&test);
+        succeeds(&test, &["rm", "--force", "box"]);
+        let folder = trashed(&test).remove(0);
+        fs::write(folder.join("journal.json"), text).unwrap();
+        succeeds(&test, &["new", "other"]);
+        succeeds(&test, &["list"]);
+        succeeds(&test, &["restore"]);
+        succeeds(&test, &["rm", "other"]);
+        assert_eq!(fs::read_to_string(folder.join("tree/b")).unwrap(), "staged\n");
+        assert!(!kept(&test).is_empty());
+    }
+}
+
+#[test]
+fn only_the_reflog_of_head_gains_two_lines() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    commit(&test, &path, "a", "1");
+    let log = entry(&test, &path).join("logs/HEAD");
+    let branch_log = test.app().join(".git/logs/refs/heads/box");
+    let (before, branch) = (fs::read_to_string(&log).unwrap(), fs::read(&branch_log).unwrap());
+    succeeds(&test, &["rm", "box"]);
+    succeeds(&test, &["restore", "box"]);
+    let after = fs::read_to_string(&log).unwrap();
+    let more = after.strip_prefix(&before).unwrap();
+    let subjects: Vec<_> = more.lines().map(|line| line.split_once('\t').unwrap().1).collect();
+    assert_eq!(subjects, ["git sandbox: removed", "git sandbox: restored"]);
+    assert_eq!(fs::read(&branch_log).unwrap(), branch);
+}
+
+#[test]
+fn plain_git_sees_a_removed_sandbox_as_locked() {
+    let test = repository(Format::Files).unwrap();
+    test.new_sandbox(&["box"]);
+    succeeds(&test, &["rm", "box"]);
+    let listed = test.git(&["worktree", "list", "--porcelain"]);
+    let record = listed.split("\n\n").nth(1).unwrap();
+    let lines: Vec<_> = record.lines().collect();
+    assert!(lines[0].starts_with(&format!("worktree {}", trash(&test).display())), "{record}");
+    assert_eq!(lines[2], "detached");
+    assert!(lines[3].starts_with("locked \"git-sandbox: trashed "), "{record}");
+    let output = test.command("git", &test.app()).args(["worktree", "prune", "-v"]).output();
+    assert_eq!(output.unwrap().stderr, b"");
+    succeeds(&test, &["restore", "box"]);
+}
+
+#[test]
+fn commits_are_kept_for_a_user_without_a_name() {
+    let test = repository(Format::Files).unwrap();
+    let before = detached(&test);
+    let path = test.home.join(".gitconfig");
+    test.git(&["config", "--global", "--remove-section", "user"]);
+    test.git(&["config", "--global", "user.useConfigOnly", "true"]);
+    test.git(&["config", "--global", "commit.gpgSign", "true"]);
+    test.git(&["config", "--global", "gpg.program", "false"]);
+    assert!(path.exists());
+    succeeds(&test, &["rm", "--force", "box"]);
+    assert!(!kept(&test).is_empty());
+    collect_garbage(&test);
+    succeeds(&test, &["restore", "box"]);
+    same(&state(&test, &test.at("box")), &before);
+}
+
+#[test]
+fn a_removed_sandbox_is_no_sandbox() {
+    let test = repository(Format::Files).unwrap();
+    test.new_sandbox(&["box"]);
+    succeeds(&test, &["rm", "box"]);
+    test.run(&["list"]).stderr("no sandboxes; 'git sandbox new <name>' makes one\n").ok();
+    test.run(&["list", "--names"]).ok();
+    for word in ["box", "tree"] {
+        for command in ["show", "path", "rm"] {
+            test.run(&[command, word])
+                .stderr(&format!(
+                    "error: no sandbox is called '{word}'\n\
+                     hint: 'git sandbox list' shows what there is\n"
+                ))
+                .code(1);
+        }
+    }
+    assert_eq!(trashed(&test).len(), 1);
+}
+
+#[test]
+fn a_sandbox_can_go_and_come_back_many_times() {
+    let test = repository(Format::Files).unwrap();
+    let before = detached(&test);
+    for _ in 0..5 {
+        succeeds(&test, &["rm", "--force", "box"]);
+        succeeds(&test, &["restore", "box"]);
+        same(&state(&test, &test.at("box")), &before);
+        assert_eq!(kept(&test), "");
+    }
+}
