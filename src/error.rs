@@ -37,6 +37,7 @@ pub enum Error {
     UnknownTrash { name: String, nearest: Option<String> },
     NotThere { name: String, path: PathBuf, why: &'static str },
     Damaged { name: String, why: String },
+    NotForgotten { name: String, path: PathBuf, why: String },
     UnknownSandbox { name: String, nearest: Option<String> },
     Ambiguous { word: String, candidates: Vec<String> },
     NotInASandbox,
@@ -114,6 +115,13 @@ impl Error {
                 ),
             ],
             Error::Damaged { .. } => vec!["git worktree repair".into()],
+            Error::NotForgotten { path, .. } => vec![
+                "if you can do without them:".into(),
+                format!(
+                    "git worktree remove --force --force {}",
+                    shell_word(&path.to_string_lossy())
+                ),
+            ],
             Error::UnknownSandbox { .. } => {
                 vec!["'git sandbox list' shows what there is".into()]
             }
@@ -176,6 +184,9 @@ impl fmt::Display for Error {
             Error::NotThere { name, path, why } => {
                 write!(f, "cannot reach sandbox '{name}' at '{}': {why}", path.display())
             }
+            Error::NotForgotten { name, why, .. } => {
+                write!(f, "cannot forget '{name}', whose folder is gone: {why}")
+            }
             Error::Damaged { name, why } => write!(f, "sandbox '{name}' is damaged: {why}"),
             Error::UnknownSandbox { name, .. } => write!(f, "no sandbox is called '{name}'"),
             Error::Ambiguous { word, .. } => write!(f, "'{word}' could be more than one sandbox"),
@@ -215,7 +226,13 @@ pub fn plain(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+    match (letters.next(), letters.clone().next()) {
+        // Not an abbreviation.
+        (Some(first), Some(second)) if !second.is_uppercase() => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// A word as a shell takes it, quoted only where it must be.

@@ -220,25 +220,44 @@ pub fn look_inside(folder: &Path) -> std::io::Result<Inside> {
 /// remote of it has.
 fn has_work(git: &Git, folder: &Path) -> Result<bool> {
     let git = git.at(folder);
-    let config = git.call(["config", "--list", "-z"]).read("read its config")?;
+    // A broken one must not be mistaken for the repository around it.
+    let ceiling = folder.parent().unwrap_or(folder);
+    let look = |words: &[&str]| git.look(words).env("GIT_CEILING_DIRECTORIES", ceiling);
+    let config = look(&["config", "--local", "--list", "-z"]).read("read its config")?;
     let config = Config::parse(&config);
     let muted: Vec<String> =
         config.filters().flat_map(|key| ["-c".into(), format!("{key}=")]).collect();
     let commits = ["rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
-    if !git.look(&muted).args(commits).read("read its commits")?.is_empty() {
+    let muted: Vec<&str> = muted.iter().map(String::as_str).collect();
+    if !look(&muted).args(commits).read("read its commits")?.is_empty() {
         return Ok(true);
     }
     if config.get("core.bare") == Some("true") {
         return Ok(false);
     }
     // A file that git was told not to look at may have been edited.
-    let listed = git.look(["ls-files", "-v", "-s", "-z"]).read("list its files")?;
+    let listed = look(&["ls-files", "-v", "-s", "-z"]).read("list its files")?;
     if !porcelain::flagged(&listed).paths.is_empty() {
         return Ok(true);
     }
     let words =
         ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=none"];
-    Ok(!git.look(&muted).args(words).read("read its changes")?.is_empty())
+    Ok(!look(&muted).args(words).read("read its changes")?.is_empty())
+}
+
+/// Clones of submodules in a private git dir that hold commits no remote of theirs has: they would go
+/// with it.
+pub fn modules_with_work(git: &Git, entry: &Path) -> Option<String> {
+    let modules = look_inside(&entry.join("modules")).ok()?.repositories;
+    let saved = |path: &PathBuf| {
+        let mut dir = std::ffi::OsString::from("--git-dir=");
+        dir.push(entry.join("modules").join(path));
+        let words = ["--work-tree=/", "rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
+        let answer = git.look([dir]).args(words).ask();
+        answer.is_ok_and(|answer| answer.ok() && answer.stdout.is_empty())
+    };
+    let unsaved = modules.into_iter().find(|path| !saved(path))?;
+    Some(format!("its submodule '{}' has commits that are nowhere else", unsaved.display()))
 }
 
 #[cfg(test)]

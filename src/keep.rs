@@ -11,6 +11,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 use crate::git::Git;
+use crate::porcelain;
 use crate::time::counted;
 use crate::verdict::ONLY_HERE;
 
@@ -98,7 +99,13 @@ pub fn keep_with_index(git: &Git, common: &Path, entry: &Path, id: &str) -> Resu
     if entry.join("index").is_file() {
         let staged = within(git, entry, ["write-tree"]).ask()?;
         let head = within(git, entry, ["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]).ask()?;
-        if staged.ok() && staged.stdout != head.stdout {
+        if !staged.ok() {
+            // A conflict: every file of the index by itself.
+            let listed =
+                within(git, entry, ["ls-files", "-s", "-z"]).read("read what is staged")?;
+            held.files.extend(porcelain::staged_blobs(&listed).map(|id| blob_entry(&id)));
+            kept.push("what was staged".to_owned());
+        } else if staged.stdout != head.stdout {
             held.files.insert(tree_entry(String::from_utf8_lossy(&staged.stdout).trim()));
             kept.push("what was staged".to_owned());
         }
@@ -163,7 +170,7 @@ pub fn held_by(git: &Git, entry: &Path) -> Result<Held> {
                         held.commits.extend(ids_among(&bytes, 40));
                     }
                     () if path.starts_with(entry.join("refs")) => {
-                        named.extend(ids_among(&bytes, 40))
+                        named.extend(ids_among(&bytes, 40));
                     }
                     () => doubtful.extend(ids_among(&bytes, 7)),
                 }
@@ -207,12 +214,16 @@ fn classify(
             Some((id, "tag")) => drop(held.tags.insert(id.to_owned())),
             Some((id, "tree")) => drop(held.files.insert(tree_entry(id))),
             Some((id, "blob")) if named.contains(id) => {
-                held.files.insert(format!("100644 blob {id}\t{id}\n"));
+                held.files.insert(blob_entry(id));
             }
             _ => {}
         }
     }
     Ok(())
+}
+
+fn blob_entry(id: &str) -> String {
+    format!("100644 blob {id}\t{id}\n")
 }
 
 fn tree_entry(id: &str) -> String {

@@ -171,6 +171,13 @@ pub fn flagged(bytes: &[u8]) -> Flagged {
     flagged
 }
 
+/// The files in `git ls-files -s -z`: `<mode> <id> <stage>\t<path>`; submodules are none.
+pub fn staged_blobs(bytes: &[u8]) -> impl Iterator<Item = String> {
+    let lines = bytes.split(|byte| *byte == 0).filter_map(|line| cut(line, b' '));
+    let files = lines.filter(|(mode, _)| mode.starts_with(b"1") && *mode != b"160000");
+    files.filter_map(|(_, rest)| commit(cut(rest, b' ')?.0))
+}
+
 /// Reads a NUL-separated list of paths.
 pub fn paths(bytes: &[u8]) -> Vec<PathBuf> {
     let paths = bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use crate::create::random_hex;
 use crate::error::{Doing, Error, Result};
+use crate::gather;
 use crate::git::Git;
 use crate::journal::{Journal, Pin, Stage, TREE};
 use crate::keep;
@@ -139,6 +140,8 @@ impl Trash<'_> {
                 _ if there => self.complete_removal(&pin, &journal)?,
                 _ => self.undo(&pin, entry)?,
             },
+            // Neither journal nor files where they should be: the disk they are on is away.
+            None if !tree.record.path.join(".git").exists() => return Ok(false),
             None => self.undo(&pin, entry)?,
         }
         Ok(true)
@@ -346,6 +349,13 @@ impl Trash<'_> {
     /// Forgets a sandbox whose folder is gone; what only its entry holds is kept. What that is, in
     /// words.
     pub fn forget(&self, sandbox: &Sandbox) -> Result<Option<String>> {
+        if let Some(why) = gather::modules_with_work(&self.git, &sandbox.entry) {
+            return Err(Error::NotForgotten {
+                name: sandbox.name(),
+                path: sandbox.path.clone(),
+                why,
+            });
+        }
         let id = format!("{}-{}", name::slug(&sandbox.name()), random_hex()?);
         let kept = keep::keep_with_index(&self.git, &self.repo.common, &sandbox.entry, &id)?;
         let remove = self.git.call(["worktree", "remove", "--force", "--force", "--"]);

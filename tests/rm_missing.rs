@@ -62,7 +62,7 @@ fn a_folder_that_is_gone_drops_the_entry_and_keeps_its_commits() {
     test.run(&["rm", "box"])
         .stderr(
             "removed 'box', whose folder was gone\n\
-             kept 2 commits in refs/sandbox/kept/box-ID\n",
+             kept 2 commits only here in refs/sandbox/kept/box-ID\n",
         )
         .ok();
     assert!(!entry.exists());
