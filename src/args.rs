@@ -31,6 +31,8 @@ pub struct Args {
     options: Vec<(&'static Opt, Option<OsString>)>,
     /// In the order typed.
     pub operands: Vec<OsString>,
+    /// A command to be run, word by word.
+    pub command_line: Vec<OsString>,
 }
 
 impl Args {
@@ -99,16 +101,22 @@ pub fn parse(argv: impl IntoIterator<Item = OsString>) -> Result<Request> {
 
 impl Args {
     fn of(command: &'static Command) -> Args {
-        Args { command, options: Vec::new(), operands: Vec::new() }
+        Args { command, options: Vec::new(), operands: Vec::new(), command_line: Vec::new() }
     }
 }
 
 fn options_and_operands(parser: &mut lexopt::Parser, command: &'static Command) -> Result<Request> {
     let mut args = Args::of(command);
     loop {
-        let dashes = parser.try_raw_args().is_some_and(|raw| raw.peek() == Some(OsStr::new("--")));
-        if dashes && command.after_dashes == AfterDashes::Nothing {
-            return Err(args.wrong("unexpected argument '--'"));
+        if let Some(mut raw) = parser.try_raw_args()
+            && starts_command(&args, raw.peek())
+        {
+            let dashes = raw.peek() == Some(OsStr::new("--"));
+            args.command_line = raw.by_ref().skip(usize::from(dashes)).collect();
+            if dashes && args.command_line.is_empty() {
+                return Err(args.wrong("a command must follow '--'"));
+            }
+            break;
         }
         let Some(arg) = parser.next().map_err(|error| malformed(&error, Some(command)))? else {
             break;
@@ -138,6 +146,19 @@ fn options_and_operands(parser: &mut lexopt::Parser, command: &'static Command) 
     }
     check_operands(&args)?;
     Ok(Request::Run(args))
+}
+
+/// Whether the next word begins the command to be run.
+fn starts_command(args: &Args, next: Option<&OsStr>) -> bool {
+    let Some(word) = next else { return false };
+    let operands = args.operands.len() >= args.command.operands.len();
+    match args.command.after_dashes {
+        AfterDashes::Operands => false,
+        AfterDashes::Command => word == "--",
+        AfterDashes::CommandAnywhere => {
+            word == "--" || (operands && !word.to_string_lossy().starts_with('-'))
+        }
+    }
 }
 
 fn named_long(command: &'static Command, name: &str) -> Result<&'static Opt> {
@@ -264,6 +285,19 @@ mod tests {
     }
 
     #[test]
+    fn a_command_keeps_its_own_options() {
+        let args = run(&["new", "fix", "do", "--json", "--", "ls", "--json", "--"]);
+        assert_eq!(args.operands, ["fix", "do"]);
+        assert_eq!(args.command_line, ["ls", "--json", "--"]);
+        let args = run(&["run", "--tmux", "fix", "ls", "-la", "--", "x"]);
+        assert_eq!((args.operands.len(), args.command_line.len()), (1, 4));
+        let args = run(&["run", "--", "ls"]);
+        assert_eq!((args.operands.len(), args.command_line.len()), (0, 1));
+        let args = run(&["run", "fix", "--background", "--", "ls"]);
+        assert_eq!((args.operands.len(), args.command_line.len()), (1, 1));
+    }
+
+    #[test]
     fn the_last_value_counts() {
         assert_eq!(run(&["new", "--count", "2", "--count=3"]).count(&COUNT), Some(3));
     }
@@ -274,7 +308,7 @@ mod tests {
         assert_eq!(text(&["new", "--from", "--json"]), "option '--from' needs a value");
         assert_eq!(text(&["new", "--from"]), "option '--from' needs a value");
         assert_eq!(text(&["new", "--from="]), "option '--from' needs a value");
-        assert_eq!(text(&["new", "x", "--", "ls"]), "unexpected argument '--'");
+        assert_eq!(text(&["new", "x", "--"]), "a command must follow '--'");
         assert_eq!(text(&["path", "a", "b"]), "unexpected argument 'b'");
         assert_eq!(
             text(&["new", "--count", "0"]),

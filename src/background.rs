@@ -18,9 +18,14 @@ use crate::time::{self, Time};
 
 const FILE: &str = ".reaped";
 
+/// From here on no terminal ends us.
+pub fn leave_terminal() {
+    let _ = rustix::process::setsid();
+}
+
 /// In the background we get out of everybody's way.
 pub fn settle() {
-    let _ = rustix::process::setsid();
+    leave_terminal();
     let _ = rustix::process::nice(10);
 }
 

@@ -12,10 +12,10 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result, shell_word};
+use crate::fill::Fill;
 use crate::git::Git;
 use crate::journal::Journal;
 use crate::live;
@@ -25,6 +25,7 @@ use crate::place::{self, Place, Root};
 use crate::record::{self, Facts};
 use crate::repo::{self, Repo, Worktrees};
 use crate::resolve::{self, Target};
+use crate::run::Session;
 use crate::sandbox::{self, CREATING, Sandbox, State};
 use crate::signals;
 use crate::time::{self, Time};
@@ -55,7 +56,7 @@ pub struct Outcome {
     /// What was done.
     pub action: Action,
     /// What went wrong after the checkout; the sandbox is there all the same.
-    pub trouble: Option<String>,
+    pub troubles: Vec<String>,
     /// The root in force.
     pub root: PathBuf,
 }
@@ -127,7 +128,9 @@ impl Maker<'_> {
                         // The first may have come to its end since git was asked.
                         Some(_) if !there.entry.join("locked").exists() => {}
                         Some(own) => {
-                            return self.finish(wish, &there, &own).map(|it| rooted(it, &place));
+                            return self
+                                .finish(wish, &there, &worktrees, &own)
+                                .map(|it| rooted(it, &place));
                         }
                         None => Lock::wait(&path, self.out)?,
                     }
@@ -294,16 +297,16 @@ impl Maker<'_> {
             let folder = folder.to_string_lossy();
             self.out.note(&format!("folder '{}' is taken: using '{folder}'", wish.folder));
         }
-        let trouble = match self.fill(&path, &entry, &start.commit, &own) {
-            Ok(trouble) => trouble,
-            Err(error) => {
-                let lock = self.repo.lock(self.out)?;
-                return Err(self.take_back(&self.repo.git.holding(lock.file()), &undo, error));
-            }
-        };
+        let branch = target.branch().map(OsStr::to_owned);
+        let fill = self.fill(&path, &entry, branch, &start.commit, worktrees, &own);
+        if let Err(error) = fill.check_out() {
+            let lock = self.repo.lock(self.out)?;
+            return Err(self.take_back(&self.repo.git.holding(lock.file()), &undo, error));
+        }
+        let troubles = fill.furnish();
         self.open_up(&path, &entry)?;
         let action = Action::Created(how(target, &start, wish));
-        Ok(Outcome { trouble, ..outcome(&path, &entry, action) })
+        Ok(Outcome { troubles, ..outcome(&path, &entry, action) })
     }
 
     /// What a sandbox whose folder was deleted was for, its successor is for.
@@ -418,51 +421,44 @@ impl Maker<'_> {
         Ok(Start { commit, base })
     }
 
-    /// The second half: files and hook, as `git worktree add` would. What is returned went wrong
-    /// after the checkout.
-    fn fill(&self, path: &Path, entry: &Path, commit: &str, own: &Lock) -> Result<Option<String>> {
-        let git = self.repo.git.at(path).holding(own.file());
-        let parallel = self.repo.config.get("checkout.workers").is_none();
-        let workers: &[&str] = if parallel { &["-c", "checkout.workers=0"] } else { &[] };
-        let reset =
-            git.call(workers).args(["reset", "--hard", "--no-recurse-submodules"]).show()?;
-        signals::check()?;
-        if !reset.ok() {
-            return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
-        }
-        debug_assert!(entry.join("index").exists());
-        self.run_hook(&git, commit)
-    }
-
-    fn run_hook(&self, git: &Git, commit: &str) -> Result<Option<String>> {
-        let hook = match self.repo.config.get("core.hookspath") {
-            // A relative one is taken from the worktree that the command was started in.
-            Some(_) => {
-                let here = &self.repo.git;
-                let call = here.call(["rev-parse", "--git-path", "hooks/post-checkout"]);
-                here.dir().join(call.line("find the hooks")?)
-            }
-            None => self.repo.common.join("hooks/post-checkout"),
+    fn fill<'b>(
+        &'b self,
+        path: &'b Path,
+        entry: &'b Path,
+        branch: Option<OsString>,
+        commit: &'b str,
+        worktrees: &'b Worktrees,
+        own: &'b Lock,
+    ) -> Fill<'b> {
+        let main = &worktrees.main;
+        let session = Session {
+            git: &self.repo.git,
+            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            path,
+            entry,
+            branch,
+            main: &main.path,
+            task: record::read(entry).task,
+            author: None,
         };
-        let runs = |meta: fs::Metadata| meta.is_file() && meta.permissions().mode() & 0o111 != 0;
-        if !fs::metadata(&hook).is_ok_and(runs) {
-            return Ok(None);
-        }
-        let null = "0".repeat(commit.len());
-        Ok(match git.hook(&hook, &[&null, commit, "1"], &self.repo.prefix) {
-            Ok(Some(0)) => None,
-            Ok(Some(code)) => Some(format!("the post-checkout hook exited with {code}")),
-            Ok(None) => Some("the post-checkout hook was killed".into()),
-            Err(error) => Some(error.to_string()),
-        })
+        let main = (!main.bare).then_some(main.path.as_path());
+        Fill { repo: self.repo, main, commit, own, session }
     }
 
     /// Completes what a crash interrupted. Files that are already there stay unless git tracks them
     /// and the checkout had not come to its end.
-    fn finish(&self, wish: &Wish, there: &Sandbox, own: &Lock) -> Result<Outcome> {
+    fn finish(
+        &self,
+        wish: &Wish,
+        there: &Sandbox,
+        worktrees: &Worktrees,
+        own: &Lock,
+    ) -> Result<Outcome> {
         let commit = there.head.clone().ok_or(Error::NoCommits)?;
         let index = there.entry.join("index");
-        let mut trouble = None;
+        let branch = there.branch.clone();
+        let fill = self.fill(&there.path, &there.entry, branch, &commit, worktrees, own);
+        let mut troubles = Vec::new();
         if !index.exists() {
             let left = there.entry.join("index.lock");
             match fs::remove_file(&left) {
@@ -471,14 +467,15 @@ impl Maker<'_> {
                 }
                 _ => {}
             }
-            trouble = self.fill(&there.path, &there.entry, &commit, own)?;
+            fill.check_out()?;
+            troubles = fill.furnish();
         }
         let mut facts = record::read(&there.entry);
         facts.created.get_or_insert_with(|| time::rfc3339(self.now));
         facts.task = wish.task.clone().or(facts.task);
         record::write(&there.entry, &facts)?;
         self.open_up(&there.path, &there.entry)?;
-        Ok(Outcome { trouble, ..outcome(&there.path, &there.entry, Action::Finished) })
+        Ok(Outcome { troubles, ..outcome(&there.path, &there.entry, Action::Finished) })
     }
 
     /// From here on it is everybody's.
@@ -534,7 +531,7 @@ fn outcome(path: &Path, entry: &Path, action: Action) -> Outcome {
         path: path.to_owned(),
         entry: entry.to_owned(),
         action,
-        trouble: None,
+        troubles: Vec::new(),
         root: PathBuf::new(),
     }
 }

@@ -43,6 +43,9 @@ pub enum Error {
     NotInASandbox,
     Config { key: String, value: String, wanted: &'static str },
     Io { doing: String, source: io::Error },
+    NoProgram { program: String },
+    NotExecutable { program: String },
+    NoTmux,
     Interrupted { signal: u8 },
     ClosedPipe,
 }
@@ -52,6 +55,8 @@ impl Error {
     pub fn code(&self) -> u8 {
         match self {
             Error::Usage { .. } => 129,
+            Error::NoProgram { .. } => 127,
+            Error::NotExecutable { .. } => 126,
             Error::Interrupted { signal } => 128 + signal,
             Error::ClosedPipe => 141,
             _ => 1,
@@ -127,6 +132,9 @@ impl Error {
             }
             Error::Ambiguous { candidates, .. } => candidates.clone(),
             Error::NotInASandbox => vec!["name one that 'git sandbox list' shows".into()],
+            Error::NoTmux => {
+                vec!["install tmux, or use 'git sandbox run --background'".into()]
+            }
             Error::Config { key, .. } if key.contains('.') => {
                 vec![format!("git config --show-origin --get-all {key}")]
             }
@@ -195,6 +203,9 @@ impl fmt::Display for Error {
                 write!(f, "bad value '{value}' for '{key}': {wanted}")
             }
             Error::Io { doing, source } => write!(f, "cannot {doing}: {}", plain(source)),
+            Error::NoProgram { program } => write!(f, "cannot run '{program}': no such program"),
+            Error::NotExecutable { program } => write!(f, "cannot run '{program}': not executable"),
+            Error::NoTmux => f.write_str("cannot open a tmux window: tmux is not on PATH"),
             Error::Interrupted { .. } => f.write_str("interrupted"),
             Error::ClosedPipe => f.write_str("the reader went away"),
         }

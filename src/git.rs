@@ -91,6 +91,24 @@ impl Git {
         Git { held: Some(Arc::clone(lock)), ..self.clone() }
     }
 
+    /// Every variable that ties a program to a repository or carries the user's `git -c`.
+    pub fn ties(&self) -> Vec<OsString> {
+        let settings = std::env::vars_os().map(|(name, _)| name).filter(|name| {
+            let name = name.to_string_lossy();
+            name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_")
+        });
+        self.removed.iter().cloned().chain(KEPT.map(OsString::from)).chain(settings).collect()
+    }
+
+    /// What another program prints, if it is there and succeeds.
+    pub fn other(&self, program: &str, words: &[&str], more: &[OsString]) -> Option<String> {
+        let words: Vec<&OsStr> =
+            words.iter().map(OsStr::new).chain(more.iter().map(OsString::as_os_str)).collect();
+        let run = self.program(Path::new(program), &words, |run| run).stdin_null();
+        let output = run.stdout_capture().stderr_capture().run().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
     /// The folder it runs in.
     pub fn dir(&self) -> &Path {
         &self.dir

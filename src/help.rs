@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::spec::{COMMANDS, COMMON, Command, Operand, Opt, Times};
+use crate::spec::{AfterDashes, COMMANDS, COMMON, Command, Operand, Opt, Times};
 
 /// Column where explanations start.
 const INDENT: usize = 24;
@@ -13,7 +13,12 @@ pub fn usage_line(command: &Command) -> String {
     let operands = command.operands.iter().map(operand);
     let options = command.options.iter().map(|option| format!("[{}]", with_value(option)));
     let head = format!("git sandbox {}", command.name);
-    wrap(&head, options.chain(operands))
+    let run = match command.after_dashes {
+        AfterDashes::Operands => None,
+        AfterDashes::Command => Some("[-- <cmd>...]".to_owned()),
+        AfterDashes::CommandAnywhere => Some("[[--] <cmd>...]".to_owned()),
+    };
+    wrap(&head, options.chain(operands).chain(run))
 }
 
 /// `usage:` with one command's line, or every command's.

@@ -44,9 +44,7 @@ impl Processes {
         let ours = std::process::id();
         let parent = std::os::unix::process::parent_id();
         let is_git = |pid: u32| pid == parent && user(pid).command == "git";
-        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let read = pids.filter(|pid| *pid != ours && !is_git(*pid)).filter_map(|pid| {
+        let read = pids().filter(|pid| *pid != ours && !is_git(*pid)).filter_map(|pid| {
             let paths = paths_of(&PathBuf::from(format!("/proc/{pid}")));
             if paths.is_empty() { None } else { Some((user(pid), paths)) }
         });
@@ -76,6 +74,64 @@ impl User {
             None => self.command.clone(),
         }
     }
+}
+
+/// What was started in a sandbox by us.
+#[derive(Debug, Default)]
+pub struct Started {
+    /// Holders of its lock, and those that carry its path in their environment.
+    pub commands: Vec<User>,
+    /// Our own processes that wait for a command and end with it.
+    pub runners: Vec<User>,
+}
+
+/// Finds what was started in a sandbox by us; none of our own ancestors counts.
+pub fn started_in(sandbox: &Sandbox) -> Started {
+    let lock = lock_path(&sandbox.entry);
+    let mut mark = b"GIT_SANDBOX_PATH=".to_vec();
+    mark.extend_from_slice(sandbox.path.as_os_str().as_bytes());
+    let ours = ancestors();
+    let runner = std::env::current_exe().unwrap_or_default();
+    let mut started = Started::default();
+    for pid in pids().filter(|pid| !ours.contains(pid)) {
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        let marked = || {
+            let variables = fs::read(process.join("environ")).unwrap_or_default();
+            variables.split(|byte| *byte == 0).any(|variable| variable == mark)
+        };
+        if is_dead(&process) || !(paths_of(&process).contains(&lock) || marked()) {
+            continue;
+        }
+        let is_runner = fs::read_link(process.join("exe")).is_ok_and(|exe| exe == runner);
+        if is_runner { &mut started.runners } else { &mut started.commands }.push(user(pid));
+    }
+    started
+}
+
+/// A process that ended and that nobody has waited for.
+fn is_dead(process: &Path) -> bool {
+    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
+}
+
+/// We, our parent, its parent, and so on.
+fn ancestors() -> Vec<u32> {
+    let mut found = vec![std::process::id()];
+    while let Some(pid) = found.last().filter(|pid| **pid > 1) {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let parent =
+            stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
+        match parent {
+            Some(parent) if !found.contains(&parent) => found.push(parent),
+            _ => break,
+        }
+    }
+    found
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
 }
 
 fn paths_of(process: &Path) -> Vec<PathBuf> {

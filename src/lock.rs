@@ -35,6 +35,13 @@ impl Lock {
         Ok(lock.try_it(path)?.then_some(lock))
     }
 
+    /// Waits for the lock, to be shared with others.
+    pub fn shared(path: &Path, out: Out) -> Result<Lock> {
+        let file = open(path)?;
+        patiently(path, out, &file, File::lock_shared)?;
+        Ok(Lock(Arc::new(file)))
+    }
+
     /// Waits until nobody holds the lock alone.
     pub fn wait(path: &Path, out: Out) -> Result<()> {
         let file = open(path)?;

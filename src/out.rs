@@ -64,6 +64,11 @@ impl Out {
         }
     }
 
+    /// Bytes as they are: the output of a command that the user ran.
+    pub fn answer_raw(self, bytes: &[u8]) -> Result<()> {
+        write_out(bytes)
+    }
+
     /// A NUL-ended piece of the answer, byte for byte.
     pub fn answer_nul(self, bytes: &[u8]) -> Result<()> {
         write_out(&[bytes, b"\0"].concat())

@@ -68,8 +68,10 @@ pub struct Operand {
 pub enum AfterDashes {
     /// Operands, whatever they start with.
     Operands,
-    /// Nothing may stand there.
-    Nothing,
+    /// A command to be run.
+    Command,
+    /// A command to be run, which may also follow the operands without `--`.
+    CommandAnywhere,
 }
 
 /// A command.
@@ -181,6 +183,31 @@ pub static FINISH: Opt = switch("finish", "only go on deleting what an earlier r
 /// `--fix`
 pub static FIX: Opt = switch("fix", "repair what can be repaired without losing anything");
 
+/// `--no-run`
+pub static NO_RUN: Opt = switch("no-run", "only create it, even with sandbox.agent set");
+/// `--author`
+pub static AUTHOR: Opt =
+    valued("author", "author", Kind::Text, "author and committer there, as 'Name <email>'");
+/// `--background`
+pub static BACKGROUND: Opt = switch("background", "run it in the background, with a log");
+/// `--tmux`
+pub static TMUX: Opt = switch("tmux", "run it in a window of the tmux session sandbox-<project>");
+/// `--log`
+pub static LOG: Opt = switch("log", "print the log of its background commands");
+/// `--follow`
+pub static FOLLOW: Opt = switch("follow", "print the log and go on until nothing runs in it");
+/// `--rm`
+pub static RM_TOO: Opt = switch("rm", "also remove it, if that is safe");
+/// `--timeout`
+pub static TIMEOUT: Opt = valued(
+    "timeout",
+    "seconds",
+    Kind::Count,
+    "kill what has not ended after so long, instead of 10 s",
+);
+/// `--all` of `stop`
+pub static ALL_HERE: Opt = switch("all", "in every sandbox of this repository");
+
 /// Options that every command takes.
 pub static COMMON: &[&Opt] = &[&COLOR, &SHORT_HELP, &HELP];
 
@@ -194,13 +221,16 @@ pub static NEW: Command = Command {
 <name> is a branch: one that exists here, one that exactly one remote has, or a new one
 that starts at HEAD. If that branch is in a sandbox already, this resumes it. The words
 after it are the task, kept with the sandbox. Without <name> the sandbox is an
-exploration: a detached HEAD with no branch.",
+exploration: a detached HEAD with no branch.
+
+After '--' comes a command that is run in it; in its words {task}, {name}, {branch} and
+{path} are filled in. With sandbox.agent set, a task starts that agent.",
     operands: &[
         Operand { name: "name", times: Times::Optional },
         Operand { name: "task", times: Times::Many },
     ],
-    after_dashes: AfterDashes::Nothing,
-    options: &[&NAME, &BRANCH, &FROM, &DETACH, &COUNT, &DIR, &ROOT, &JSON],
+    after_dashes: AfterDashes::Command,
+    options: &[&NAME, &BRANCH, &FROM, &DETACH, &COUNT, &DIR, &ROOT, &AUTHOR, &NO_RUN, &JSON],
 };
 
 /// `git sandbox list`
@@ -222,7 +252,7 @@ pub static SHOW: Command = Command {
     details: "Inside a sandbox, <name> defaults to it.",
     operands: &[ONE_OR_CURRENT],
     after_dashes: AfterDashes::Operands,
-    options: &[&ROOT, &JSON],
+    options: &[&LOG, &FOLLOW, &ROOT, &JSON],
 };
 
 /// `git sandbox path`
@@ -288,8 +318,35 @@ a root that is open to others. Exits with 1 while something is left.",
     options: &[&FIX, &ROOT, &JSON],
 };
 
+/// `git sandbox run`
+pub static RUN: Command = Command {
+    name: "run",
+    about: "run a command in a sandbox, marking it in use",
+    details: "\
+Without a command it is sandbox.agent, with the task as its argument, or else your shell.
+In the words of a command {task}, {name}, {branch} and {path} are filled in. Its exit
+code is the command's own. Inside a sandbox, 'run -- <cmd>' means that one.",
+    operands: &[ONE_OR_CURRENT],
+    after_dashes: AfterDashes::CommandAnywhere,
+    options: &[&BACKGROUND, &TMUX, &AUTHOR],
+};
+
+/// `git sandbox stop`
+pub static STOP: Command = Command {
+    name: "stop",
+    about: "end what runs in a sandbox; the sandbox stays",
+    details: "\
+What 'run' or 'new' started there gets TERM, and KILL if it has not ended in time. With
+--rm the sandbox is then moved to the trash, unless there is work in it. Inside a sandbox,
+<name> defaults to it.",
+    operands: &[Operand { name: "name", times: Times::Many }],
+    after_dashes: AfterDashes::Operands,
+    options: &[&RM_TOO, &FORCE, &TIMEOUT, &ALL_HERE, &ROOT],
+};
+
 /// Every command, in the order of the help.
-pub static COMMANDS: &[&Command] = &[&NEW, &LIST, &SHOW, &PATH, &RM, &RESTORE, &REAP, &DOCTOR];
+pub static COMMANDS: &[&Command] =
+    &[&NEW, &LIST, &SHOW, &PATH, &RUN, &STOP, &RM, &RESTORE, &REAP, &DOCTOR];
 
 impl Command {
     /// The command called `name`.

@@ -115,7 +115,7 @@ impl Trash<'_> {
                 Ok(mended) => changed |= mended,
                 // One that cannot be mended keeps nobody from working on others.
                 Err(error) => {
-                    out.warn(&format!("an interrupted removal or restore is still there: {error}"))
+                    out.warn(&format!("an interrupted removal or restore is still there: {error}"));
                 }
             }
         }

@@ -210,7 +210,10 @@ fn options_that_exclude_each_other_are_wrong_usage() {
         (&["new", "x", "--from"], "option '--from' needs a value"),
         (&["new", "x", "--from", "--json"], "option '--from' needs a value"),
         (&["new", "x", "--count=0"], "option '--count' takes a number from 1 to 1000, not '0'"),
-        (&["new", "x", "--count", "2", "--", "make"], "unexpected argument '--'"),
+        (
+            &["new", "x", "--count", "2", "--", "make"],
+            "a command and '--count' cannot be used together",
+        ),
     ] {
         test.run(words).stderr(&format!("error: {why}\n{NEW}")).code(129);
     }

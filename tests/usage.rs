@@ -5,11 +5,16 @@ use crate::repo::Test;
 pub const NEW: &str = "\
 usage: git sandbox new [--name=<branch>] [--branch=<branch>] [--from=<commit>]
                        [--detach] [--count=<n>] [--dir=<parent>]
-                       [--root=<folder>] [--json] [<name>] [<task>...]
+                       [--root=<folder>] [--author=<author>] [--no-run] [--json]
+                       [<name>] [<task>...] [-- <cmd>...]
 ";
 const ALL: &str = "   or: git sandbox list [--all] [--names] [-z] [--root=<folder>] [--json]
-   or: git sandbox show [--root=<folder>] [--json] [<name>]
+   or: git sandbox show [--log] [--follow] [--root=<folder>] [--json] [<name>]
    or: git sandbox path [<name>]
+   or: git sandbox run [--background] [--tmux] [--author=<author>] [<name>]
+                       [[--] <cmd>...]
+   or: git sandbox stop [--rm] [--force] [--timeout=<seconds>] [--all]
+                        [--root=<folder>] [<name>...]
    or: git sandbox rm [--force] [--dry-run] [--delete-branch] [--root=<folder>]
                       [--json] <name>...
    or: git sandbox restore [--as=<name>] [--all] [--root=<folder>] [--json]
@@ -70,6 +75,8 @@ fn help_of_the_program_names_every_command() {
     list                list the sandboxes with state, age, expiry and task
     show                show everything known about one sandbox
     path                print the path of a sandbox
+    run                 run a command in a sandbox, marking it in use
+    stop                end what runs in a sandbox; the sandbox stays
     rm                  move sandboxes to the trash, unless there is work in them
     restore             bring a removed sandbox back as it was, or list those that can be
     reap                retire stale sandboxes and empty what is safe to empty from the trash

@@ -22,6 +22,7 @@ use crate::place::{self, Root};
 use crate::repo::{self, Repo};
 use crate::sandbox::{Sandbox, State};
 use crate::spec::{COLOR, FIX, JSON, ROOT};
+use crate::tmux;
 use crate::trash;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -38,6 +39,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let here = Here::of(here.repo, args, out)?;
     doctor.sandboxes(&here, *out)?;
     doctor.leftovers(&here)?;
+    doctor.windows(&here);
     doctor.answer(*out)
 }
 
@@ -263,6 +265,19 @@ impl Doctor<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Windows of the project's tmux session whose sandbox is gone. What runs there is not ours to end.
+    fn windows(&mut self, here: &Here) {
+        let project = &here.place.project;
+        for window in tmux::windows(&here.repo.git, project) {
+            if !here.sandboxes.iter().any(|sandbox| sandbox.name() == window) {
+                let session = tmux::session_name(project);
+                let target = format!("={session}:={window}");
+                self.find("tmux", Path::new(&target), "a tmux window whose sandbox is gone", None);
+                self.hint(format!("tmux kill-window -t {}", shell_word(&target)));
+            }
+        }
     }
 
     fn answer(&self, out: Out) -> Result<u8> {

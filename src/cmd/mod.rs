@@ -7,7 +7,9 @@ mod path;
 mod reap;
 mod restore;
 mod rm;
+mod run;
 mod show;
+mod stop;
 
 use crate::args::Args;
 use crate::background;
@@ -29,6 +31,8 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         () if std::ptr::eq(command, &raw const spec::NEW) => new::run(args, out),
         () if std::ptr::eq(command, &raw const spec::SHOW) => show::run(args, out),
         () if std::ptr::eq(command, &raw const spec::PATH) => path::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::RUN) => run::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::STOP) => stop::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RM) => rm::run(args, out),
         () if std::ptr::eq(command, &raw const spec::DOCTOR) => doctor::run(args, out),
         () if std::ptr::eq(command, &raw const spec::REAP) => reap::run(args, out),

@@ -1,10 +1,11 @@
 //! `git sandbox new`
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
 use serde::Serialize;
 
-use super::Here;
+use super::{Here, run as runner};
 use crate::args::Args;
 use crate::background;
 use crate::create::{Action, Maker, Outcome, Wish, random_hex};
@@ -15,8 +16,9 @@ use crate::place::Root;
 use crate::record;
 use crate::repo::{self, Repo};
 use crate::report::Report;
+use crate::run::{What, check_program, plain_program};
 use crate::signals;
-use crate::spec::{BRANCH, COLOR, COUNT, DETACH, DIR, FROM, JSON, NAME, ROOT};
+use crate::spec::{BRANCH, COLOR, COUNT, DETACH, DIR, FROM, JSON, NAME, NO_RUN, ROOT};
 use crate::time;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -24,19 +26,22 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let repo = Repo::discover()?;
     *out = Out::new(args.word(&COLOR), &repo.config);
     let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
+    let what = what_to_run(args, &repo, &wishes)?;
     signals::note();
     let maker = Maker { repo: &repo, root, out: *out, now: time::now()? };
     let mut outcomes = Vec::new();
     let mut code = 0;
     for wish in &wishes {
         let outcome = maker.ensure(wish)?;
-        narrate(&outcome, *out);
-        if let Some(trouble) = &outcome.trouble {
+        narrate(&outcome, what.is_some(), *out);
+        for trouble in &outcome.troubles {
             out.warn(&format!("{trouble}; the sandbox stays"));
             code = 1;
         }
-        if !args.has(&JSON) {
-            out.answer_path(&outcome.path)?;
+        match what {
+            Some(_) => out.note(&outcome.path.to_string_lossy()),
+            None if args.has(&JSON) => {}
+            None => out.answer_path(&outcome.path)?,
         }
         outcomes.push(outcome);
     }
@@ -45,10 +50,53 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         // Whether it starts is nobody's trouble now.
         let _ = background::reap_daily(&outcome.root, &repo, maker.now);
     }
-    if args.has(&JSON) {
-        answer_json(repo, args, out, &outcomes)?;
+    match (what, &outcomes[..]) {
+        (Some(what), [outcome]) if code == 0 => return run_there(args, out, repo, outcome, &what),
+        _ if args.has(&JSON) => answer_json(repo, args, out, &outcomes)?,
+        _ => {}
     }
     Ok(code)
+}
+
+/// The typed command or, for a task, the agent. A program that is not there is an error before
+/// anything is created.
+fn what_to_run(args: &Args, repo: &Repo, wishes: &[Wish]) -> Result<Option<What>> {
+    let typed = !args.command_line.is_empty();
+    if let Some(option) = [&COUNT, &JSON].into_iter().find(|option| typed && args.has(option)) {
+        let option = option.typed();
+        return Err(args.wrong(format!("a command and '{option}' cannot be used together")));
+    }
+    let quiet = args.has(&NO_RUN) || args.has(&JSON) || args.has(&COUNT);
+    let task = wishes.iter().any(|wish| wish.task.is_some());
+    let what = match runner::what(repo, args) {
+        What::Typed(words) => What::Typed(words),
+        What::Agent(value) if task && !quiet => What::Agent(value),
+        _ => return Ok(None),
+    };
+    let program = match &what {
+        What::Typed(words) => {
+            words.first().cloned().filter(|word| !word.as_bytes().contains(&b'/'))
+        }
+        What::Agent(value) => plain_program(value).map(OsString::from),
+        What::Shell => None,
+    };
+    if let Some(program) = program {
+        check_program(&program, &repo::user_folder())?;
+    }
+    Ok(Some(what))
+}
+
+fn run_there(args: &Args, out: &mut Out, repo: Repo, outcome: &Outcome, what: &What) -> Result<u8> {
+    let here = Here::of(repo, args, out)?;
+    let sandbox = here.sandboxes.iter().find(|sandbox| sandbox.path == outcome.path);
+    let sandbox = sandbox.ok_or_else(|| Error::UnknownSandbox {
+        name: outcome.path.to_string_lossy().into_owned(),
+        nearest: None,
+    })?;
+    if outcome.action == Action::Resumed {
+        runner::introduce(&here, sandbox, what, *out)?;
+    }
+    runner::session(&here.repo, &here.worktrees.main.path, sandbox, args)?.foreground(what, *out)
 }
 
 /// What the words ask for: one sandbox, or a pool of them.
@@ -96,7 +144,7 @@ fn task(words: &[OsString]) -> Result<Option<String>> {
     Ok((!task.is_empty()).then_some(task))
 }
 
-fn narrate(outcome: &Outcome, out: Out) {
+fn narrate(outcome: &Outcome, runs: bool, out: Out) {
     let name = outcome.path.file_name().unwrap_or_default().to_string_lossy();
     match &outcome.action {
         Action::Created(how) => out.note(&format!("created sandbox '{name}': {how}")),
@@ -104,7 +152,8 @@ fn narrate(outcome: &Outcome, out: Out) {
             out.note(&format!("finished sandbox '{name}', whose creation had been interrupted"));
         }
         Action::Resumed => {
-            if let Some(task) = record::read(&outcome.entry).task {
+            // What is run introduces itself.
+            if let Some(task) = record::read(&outcome.entry).task.filter(|_| !runs) {
                 out.note(&format!("task: {task}"));
             }
             out.note(&format!("resumed sandbox '{name}'"));

@@ -92,6 +92,13 @@ fn targets(args: &Args, sandboxes: &[Sandbox]) -> Result<(Vec<Sandbox>, Vec<Stri
     Ok((targets, unknown))
 }
 
+/// Removes one sandbox by the verdict, as `rm` with these options would.
+pub fn remove(args: &Args, here: &Here, lock: &Lock, sandbox: &Sandbox, out: Out) -> Result<()> {
+    let processes = Processes::lazily();
+    let remover = Remover { args, here, lock: Some(lock), processes: &processes, out };
+    remover.remove(sandbox).map(drop)
+}
+
 struct Remover<'a> {
     args: &'a Args,
     here: &'a Here,

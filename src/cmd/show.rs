@@ -1,21 +1,30 @@
 //! `git sandbox show`
 
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::time::Duration;
+
 use owo_colors::Style;
 
 use super::Here;
 use crate::args::Args;
-use crate::error::{Result, shell_word};
+use crate::error::{Doing, Result, shell_word};
 use crate::gather;
-use crate::live::{Processes, User};
+use crate::live::{self, Processes, User};
 use crate::out::{Out, visible};
 use crate::report::Report;
-use crate::spec::JSON;
+use crate::run::log_path;
+use crate::sandbox::Sandbox;
+use crate::spec::{FOLLOW, JSON, LOG};
 use crate::time::{self, Time};
 use crate::verdict;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let here = Here::find(args, out)?;
     let sandbox = here.named(args)?;
+    if args.has(&LOG) || args.has(&FOLLOW) {
+        return log(sandbox, args.has(&FOLLOW), *out);
+    }
     let report = here.reporter()?.one(sandbox);
     if args.has(&JSON) {
         out.answer_json(&report)?;
@@ -27,12 +36,37 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         None => "safe: nothing to lose".to_owned(),
     };
     let back = format!("cd \"$(git sandbox path {})\"", shell_word(&report.name));
-    let more = [("removal", removal), ("get back", back)];
+    let log = log_path(&sandbox.entry);
+    let log = log.is_file().then(|| ("log", log.to_string_lossy().into_owned()));
+    let more = log.into_iter().chain([("removal", removal), ("get back", back)]);
     for (key, value) in lines(&report, here.now).into_iter().chain(more) {
         let key = out.style(&format!("{key:<11}"), Style::new().dimmed());
         out.answer(&format!("{key} {}", visible(&value)))?;
     }
     Ok(0)
+}
+
+/// Prints the log of background commands; following it, until nobody is left who could write to it.
+fn log(sandbox: &Sandbox, follow: bool, out: Out) -> Result<u8> {
+    let path = log_path(&sandbox.entry);
+    let mut file = match File::open(&path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            out.note(&format!("nothing has run in the background of sandbox '{}'", sandbox.name()));
+            return Ok(0);
+        }
+        other => other.at("read", &path)?,
+    };
+    loop {
+        let started = live::started_in(sandbox);
+        let ended = !follow || (started.commands.is_empty() && started.runners.is_empty());
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).at("read", &path)?;
+        out.answer_raw(&bytes)?;
+        if ended {
+            return Ok(0);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 fn lines(report: &Report, now: Time) -> Vec<(&'static str, String)> {
