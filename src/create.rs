@@ -28,8 +28,10 @@ use crate::resolve::{self, Target};
 use crate::run::Session;
 use crate::sandbox::{self, CREATING, Sandbox, State};
 use crate::signals;
+use crate::start::{self, Start};
 use crate::time::{self, Time};
 use crate::trash::{self, Item, Trash};
+use crate::undo::Undo;
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -83,21 +85,6 @@ pub struct Maker<'a> {
     pub out: Out,
     /// The time.
     pub now: Time,
-}
-
-/// Where a new sandbox starts.
-struct Start {
-    commit: String,
-    base: Option<String>,
-}
-
-/// What there is to take back when a creation fails.
-#[derive(Default)]
-struct Undo {
-    folder: Option<PathBuf>,
-    registered: bool,
-    branch: Option<(OsString, String)>,
-    upstream: bool,
 }
 
 impl Maker<'_> {
@@ -190,7 +177,7 @@ impl Maker<'_> {
             return Err(Error::Damaged { name: there.name(), why: why.into() });
         }
         if wish.from.is_some() {
-            return Err(from_existing(there.branch.as_deref(), "in a sandbox"));
+            return Err(start::from_existing(there.branch.as_deref(), "in a sandbox"));
         }
         if let Some(task) = &wish.task {
             let facts = Facts { task: Some(task.clone()), ..record::read(&there.entry) };
@@ -226,7 +213,7 @@ impl Maker<'_> {
     fn check_several(&self, wish: &Wish, remotes: &[String]) -> Result<()> {
         let ([first, .., last], Some(branch)) = (remotes, &wish.branch) else { return Ok(()) };
         if wish.from.is_some() {
-            return Err(from_existing(Some(branch), "on several remotes"));
+            return Err(start::from_existing(Some(branch), "on several remotes"));
         }
         let branch = branch.to_string_lossy();
         let (several, word) =
@@ -264,7 +251,7 @@ impl Maker<'_> {
         place: &Place,
         lock: Lock,
     ) -> Result<Outcome> {
-        let start = self.start(wish, target, worktrees)?;
+        let start = Start::of(self.repo, wish.from.as_deref(), target, worktrees)?;
         let home = match &wish.dir {
             Some(parent) => {
                 place::make_folder(parent)?;
@@ -287,7 +274,7 @@ impl Maker<'_> {
             });
         let (path, entry, own) = match made {
             Ok(made) => made,
-            Err(error) => return Err(self.take_back(&git, &undo, error)),
+            Err(error) => return Err(undo.take_back(&git, self.out, error)),
         };
         drop(git);
         drop(home);
@@ -301,11 +288,11 @@ impl Maker<'_> {
         let fill = self.fill(&path, &entry, branch, &start.commit, worktrees, &own);
         if let Err(error) = fill.check_out() {
             let lock = self.repo.lock(self.out)?;
-            return Err(self.take_back(&self.repo.git.holding(lock.file()), &undo, error));
+            return Err(undo.take_back(&self.repo.git.holding(lock.file()), self.out, error));
         }
         let troubles = fill.furnish();
         self.open_up(&path, &entry)?;
-        let action = Action::Created(how(target, &start, wish));
+        let action = Action::Created(start.how(target, wish.from.as_deref()));
         Ok(Outcome { troubles, ..outcome(&path, &entry, action) })
     }
 
@@ -366,59 +353,6 @@ impl Maker<'_> {
             why: "git did not register it".into(),
         })?;
         Ok((path, entry))
-    }
-
-    /// The commit to start at, and the branch that it stands for.
-    fn start(&self, wish: &Wish, target: &Target, worktrees: &Worktrees) -> Result<Start> {
-        let from = wish.from.as_deref();
-        match (target, from) {
-            (Target::Existing { branch, .. }, Some(_)) => {
-                Err(from_existing(Some(branch), "already"))
-            }
-            (Target::Tracking { branch, .. }, Some(_)) => {
-                Err(from_existing(Some(branch), "on a remote"))
-            }
-            (Target::Existing { commit, .. } | Target::Tracking { commit, .. }, None) => {
-                Ok(Start { commit: commit.clone(), base: None })
-            }
-            (_, Some(from)) => self.start_at(from),
-            (_, None) => self.start_at_head(worktrees),
-        }
-    }
-
-    fn start_at(&self, from: &OsStr) -> Result<Start> {
-        let git = &self.repo.git;
-        let mut peeled = from.to_owned();
-        peeled.push("^{commit}");
-        let verify = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
-        let found = git.call(verify).arg(peeled).ask()?;
-        let commit = String::from_utf8_lossy(&found.stdout).trim().to_owned();
-        if !found.ok() || commit.is_empty() {
-            return Err(Error::NoStart { commit: from.to_string_lossy().into_owned() });
-        }
-        let verify =
-            ["rev-parse", "--verify", "--quiet", "--symbolic-full-name", "--end-of-options"];
-        let name = git.call(verify).arg(from).ask()?;
-        let name = String::from_utf8_lossy(&name.stdout).trim().to_owned();
-        let base = ["refs/heads/", "refs/remotes/"].iter().find_map(|lead| name.strip_prefix(lead));
-        Ok(Start { commit, base: base.map(str::to_owned) })
-    }
-
-    fn start_at_head(&self, worktrees: &Worktrees) -> Result<Start> {
-        let linked = worktrees.linked.iter().find(|tree| tree.entry == self.repo.git_dir);
-        let main = (self.repo.git_dir == self.repo.common && !worktrees.main.bare)
-            .then_some(&worktrees.main);
-        let Some(record) = linked.map(|tree| &tree.record).or(main) else {
-            // git does not list the HEAD of a bare repository.
-            return match self.start_at(OsStr::new("HEAD")) {
-                Err(Error::NoStart { .. }) => Err(Error::NoCommits),
-                other => other,
-            };
-        };
-        let commit = record.head.clone().ok_or(Error::NoCommits)?;
-        let branch = record.branch.as_ref().map(|branch| branch.to_string_lossy());
-        let base = branch.and_then(|branch| branch.strip_prefix("refs/heads/").map(str::to_owned));
-        Ok(Start { commit, base })
     }
 
     fn fill<'b>(
@@ -484,31 +418,6 @@ impl Maker<'_> {
         fs::remove_file(&locked).at("unlock", &locked)?;
         place::touch(path, self.now)
     }
-
-    /// Takes back what was done; what cannot be is said.
-    fn take_back(&self, git: &Git, undo: &Undo, error: Error) -> Error {
-        let folder = undo.folder.as_ref().filter(|folder| folder.exists());
-        if let Some(folder) = folder {
-            let remove = git.call(["worktree", "remove", "--force", "--force", "--"]).arg(folder);
-            let removed = undo.registered && remove.ask().is_ok_and(|answer| answer.ok());
-            // git leaves the folder when it never came to register it; it is empty then.
-            if !removed && fs::remove_dir(folder).is_err() {
-                self.out.warn(&format!("'{}' could not be removed", folder.display()));
-            }
-        }
-        if let Some((branch, commit)) = &undo.branch {
-            let name = branch.to_string_lossy();
-            if undo.upstream {
-                let section = format!("branch.{name}");
-                let _ = git.call(["config", "--local", "--remove-section", &section]).ask();
-            }
-            let delete = git.call(["update-ref", "-d"]).arg(resolve::full(branch)).arg(commit);
-            if !delete.ask().is_ok_and(|answer| answer.ok()) {
-                self.out.warn(&format!("branch '{name}' stays: it could not be removed unchanged"));
-            }
-        }
-        error
-    }
 }
 
 /// Tries again a few times: other tools write to the same repository and do not take our lock.
@@ -533,27 +442,6 @@ fn outcome(path: &Path, entry: &Path, action: Action) -> Outcome {
         action,
         troubles: Vec::new(),
         root: PathBuf::new(),
-    }
-}
-
-fn from_existing(branch: Option<&OsStr>, place: &str) -> Error {
-    let branch = branch.unwrap_or_default().to_string_lossy().into_owned();
-    Error::FromExisting { branch, place: place.to_owned() }
-}
-
-fn how(target: &Target, start: &Start, wish: &Wish) -> String {
-    let short = &start.commit[..10.min(start.commit.len())];
-    let from = wish.from.as_ref().map(|from| from.to_string_lossy().into_owned());
-    let from = from.or_else(|| start.base.clone()).unwrap_or_else(|| short.to_owned());
-    let text = |name: &OsStr| name.to_string_lossy().into_owned();
-    match target {
-        Target::Existing { branch, .. } => format!("branch '{}'", text(branch)),
-        Target::Tracking { branch, upstream, .. } => {
-            let upstream = text(upstream).replacen("refs/remotes/", "", 1);
-            format!("new branch '{}' following '{upstream}'", text(branch))
-        }
-        Target::New { branch } => format!("new branch '{}' from '{from}'", text(branch)),
-        Target::Detached => format!("detached at '{from}'"),
     }
 }
 

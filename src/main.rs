@@ -37,11 +37,13 @@ mod sandbox;
 mod signals;
 mod size;
 mod spec;
+mod start;
 mod step;
 mod table;
 mod time;
 mod tmux;
 mod trash;
+mod undo;
 mod verdict;
 
 use std::process::ExitCode;
