@@ -3,6 +3,7 @@
 //! Nothing of the checkout is run: no hooks, no fsmonitor, and inside nested repositories no
 //! filters either. What cannot be read is an error in its fact, and so counts as work.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,7 @@ pub fn facts(
         contains: contained(repo, worktrees, &sandbox.path),
         mount: mounts().into_iter().find(|mount| mount.starts_with(&sandbox.path)),
         locked: sandbox.locked.clone().filter(|reason| reason != CREATING),
+        // Before any git of ours works in there.
         users: processes.users_of(sandbox).map_err(|error| error.to_string()),
         ..Facts::nothing()
     };
@@ -53,8 +55,8 @@ pub fn facts(
     let main = (!worktrees.main.bare).then_some(worktrees.main.path.as_path());
     let operation = sandbox.operation(&repo.git, repo.is_reftable());
     let only_here = || {
-        let held = keep::held_by(&repo.git, &sandbox.entry)?;
-        Ok(Unreached::among(&repo.git, &repo.common, &held.commits)?.count(&held.commits))
+        let held = keep::held_by(&repo.git, &sandbox.entry)?.commits;
+        Ok((Unreached::among(&repo.git, &repo.common, &held)?.count(&held), held))
     };
     std::thread::scope(|scope| {
         let files = scope.spawn(|| files(&git, &repo.config, main));
@@ -65,8 +67,12 @@ pub fn facts(
             Ok((changes, precious)) => (Ok(changes), Ok(precious)),
             Err(why) => (Err(why), Ok(0)),
         };
-        let (hidden, only_here) = (joined(hidden.join()), joined(only_here.join()));
-        Facts { changes, hidden, operation, nested, precious, only_here, ..facts }
+        let (only_here, held) = match joined(only_here.join()) {
+            Ok((count, held)) => (Ok(count), held),
+            Err(why) => (Err(why), BTreeSet::new()),
+        };
+        let hidden = joined(hidden.join());
+        Facts { changes, hidden, operation, nested, precious, only_here, held, ..facts }
     })
 }
 

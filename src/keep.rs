@@ -28,6 +28,13 @@ pub struct Held {
     tags: BTreeSet<String>,
 }
 
+impl Held {
+    /// Whether there is nothing in it that only a ref of its own could keep.
+    pub fn is_commits_only(&self) -> bool {
+        self.files.is_empty() && self.tags.is_empty()
+    }
+}
+
 /// Commits that no shared ref reaches, with their parents.
 #[derive(Debug, Default)]
 pub struct Unreached(HashMap<String, Vec<String>>);
@@ -86,13 +93,7 @@ impl Unreached {
     }
 }
 
-/// Makes the ref that keeps what only the worktree with this private git dir holds; how many
-/// commits that is. Where there is nothing to keep there is no ref.
-pub fn keep(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<u64> {
-    keep_all(git, common, &held_by(git, entry)?, id)
-}
-
-/// The same, and what is staged: for an entry that goes for good. What was kept, in words.
+/// Keeps what an entry holds, and what is staged: for an entry that goes for good. What was kept, in words.
 pub fn keep_with_index(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<Option<String>> {
     let mut held = held_by(git, entry)?;
     let mut kept = Vec::new();
@@ -110,12 +111,14 @@ pub fn keep_with_index(git: &Git, common: &Path, entry: &Path, id: &str) -> Resu
             kept.push("what was staged".to_owned());
         }
     }
-    let count = keep_all(git, common, &held, id)?;
+    let count = keep(git, common, &held, id)?;
     kept.extend((count > 0).then(|| format!("{}{ONLY_HERE}", counted(count, "commit"))));
     Ok((!kept.is_empty()).then(|| format!("kept {} in {KEPT}{id}", kept.join(" and "))))
 }
 
-fn keep_all(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
+/// Makes the ref that keeps what only one worktree holds; how many commits that is. Where there is
+/// nothing to keep there is no ref.
+pub fn keep(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     let unreached = Unreached::among(git, common, &held.commits)?;
     let tips = unreached.tips(&held.commits);
     if tips.is_empty() && held.files.is_empty() && held.tags.is_empty() {

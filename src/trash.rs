@@ -9,6 +9,7 @@
 //! A crash before the rename is undone, after it completed, by whichever command next takes the
 //! repository lock. A pin without a journal is the first or the last moment of either: released.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ use crate::out::Out;
 use crate::place::{self, Place};
 use crate::pointer;
 use crate::repo::{Repo, Worktree, Worktrees};
+use crate::resolve;
 use crate::sandbox::{self, Sandbox};
 use crate::step;
 use crate::time::{self, Time};
@@ -156,7 +158,7 @@ impl Trash<'_> {
         step::reached();
         pin.set(entry)?;
         step::reached();
-        let moved = keep::keep(&self.git, &self.repo.common, entry, &id).and_then(|only_here| {
+        let moved = self.keep(entry, facts, &id).and_then(|only_here| {
             step::reached();
             let journal = self.journal(sandbox, facts, reason, &id)?;
             place::make_folder(&pin.at)?;
@@ -185,10 +187,17 @@ impl Trash<'_> {
         Ok(Removed { id, only_here, reserved })
     }
 
+    /// Makes the kept ref, unless the facts say that nothing is only here and nothing has changed.
+    fn keep(&self, entry: &Path, facts: &Facts, id: &str) -> Result<u64> {
+        let held = keep::held_by(&self.git, entry)?;
+        let known =
+            facts.only_here == Ok(0) && facts.held == held.commits && held.is_commits_only();
+        if known { Ok(0) } else { keep::keep(&self.git, &self.repo.common, &held, id) }
+    }
+
     fn journal(&self, sandbox: &Sandbox, facts: &Facts, reason: &str, id: &str) -> Result<Journal> {
-        let head = keep::within(&self.git, &sandbox.entry, ["symbolic-ref", "--quiet", "HEAD"]);
-        let head = head.ask()?;
-        let branch = head.ok().then(|| String::from_utf8(head.stdout.trim_ascii_end().to_vec()));
+        let branch = sandbox.branch.as_deref().filter(|_| !sandbox.detached).map(resolve::full);
+        let branch = branch.map(OsString::into_string).transpose();
         Ok(Journal {
             stage: Stage::Removing,
             id: id.to_owned(),
@@ -196,7 +205,7 @@ impl Trash<'_> {
             from: sandbox.path.clone(),
             entry: sandbox.entry.clone(),
             common: self.repo.common.clone(),
-            branch: branch.transpose().map_err(|_| Error::NotText { what: "branch" })?,
+            branch: branch.map_err(|_| Error::NotText { what: "branch" })?,
             head: sandbox.head.clone(),
             removed: time::rfc3339(self.now),
             reason: reason.to_owned(),

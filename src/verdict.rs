@@ -3,6 +3,7 @@
 //! Doubt means keep: a fact that could not be read is an objection. Force waives work, twice forced
 //! also a lock and users; nothing waives ownership.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::live::User;
@@ -27,6 +28,8 @@ pub struct Facts {
     pub nested: Known<Vec<PathBuf>>,
     pub precious: Known<u64>,
     pub only_here: Known<u64>,
+    /// Every commit that its entry names.
+    pub held: BTreeSet<String>,
 }
 
 /// How much force an objection yields to.
@@ -150,6 +153,7 @@ impl Facts {
             nested: Ok(Vec::new()),
             precious: Ok(0),
             only_here: Ok(0),
+            held: BTreeSet::new(),
         }
     }
 }
