@@ -186,7 +186,7 @@ fn trap(test: &Test, name: &str) -> String {
 }
 
 /// Sets every trap that a repository's own config and hooks can hold.
-fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
+pub fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
     let config = |key: &str, value: &str| test.git_in(work, &["config", key, value]);
     write(&work.join(".gitattributes"), "* filter=trap\n");
     config("filter.trap.clean", &trap(test, "clean"));
@@ -203,7 +203,7 @@ fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
     fs::write(work.join("file"), "two\n").unwrap();
 }
 
-fn nothing_ran(test: &Test, when: &str) {
+pub fn nothing_ran(test: &Test, when: &str) {
     let names = fs::read_dir(&test.home).unwrap().map(|entry| entry.unwrap().file_name());
     let ran: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("ran-")).collect();
     assert!(ran.is_empty(), "{when}: {ran:?}");

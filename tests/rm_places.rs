@@ -99,7 +99,7 @@ fn one_around_a_worktree_of_another_repository_is_kept_with_it() {
 }
 
 /// A file system mounted for one test.
-struct Mount(PathBuf);
+pub struct Mount(PathBuf);
 
 impl Mount {
     /// `None` where we may not; on CI that is a failure.
