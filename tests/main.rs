@@ -17,6 +17,7 @@ mod path;
 mod refuse;
 mod reap;
 mod reap_used;
+mod reap_verdict;
 mod removal;
 mod removal_crash;
 mod repo;
