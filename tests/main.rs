@@ -15,6 +15,8 @@ mod new;
 mod parallel;
 mod path;
 mod refuse;
+mod purge;
+mod purge_crash;
 mod reap;
 mod reap_used;
 mod reap_verdict;

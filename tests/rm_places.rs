@@ -103,7 +103,7 @@ pub struct Mount(PathBuf);
 
 impl Mount {
     /// `None` where we may not; on CI that is a failure.
-    fn on(folder: &Path) -> Option<Mount> {
+    pub fn on(folder: &Path) -> Option<Mount> {
         fs::create_dir_all(folder).unwrap();
         let mounted = Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(folder).output();
         if mounted.is_ok_and(|output| output.status.success()) {
