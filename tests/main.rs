@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
 mod age;
+mod auto_reap;
 mod crash;
 mod environment;
 mod folders;
