@@ -172,10 +172,9 @@ fn options_given_with_git_c_do_not_reach_it() {
     let test = with_old();
     let look = test.new_sandbox(&["--detach", "look"]);
     set_time(&look, 40);
-    for (days, name, option) in [
-        (50, "one", "sandbox.branchExpiryDays=0"),
-        (51, "two", "sandbox.headlessExpiryDays=0"),
-    ] {
+    for (days, name, option) in
+        [(50, "one", "sandbox.branchExpiryDays=0"), (51, "two", "sandbox.headlessExpiryDays=0")]
+    {
         with_all_it_starts(&mut command(&test, days, &["-c", option], &["new", name]));
         assert!(test.at("old").exists() && look.exists(), "{option}");
     }

@@ -9,6 +9,7 @@ use crate::removal::{same, trashed};
 use crate::repo::{Run, Test, chmod, tree, write};
 use crate::stale::{
     after, id_of, only_one, room, set_time, set_times, succeeds, summary, wait_for_trash,
+    without_power,
 };
 
 /// A home with a repository `zoo`, gone since, whose sandbox `fix` has work in it.
@@ -124,14 +125,9 @@ fn one_whose_repository_is_unreadable_is_kept_as_long() {
     let lost = Lost::made(&["fix"]);
     let test = &lost.test;
     chmod(&test.home.join("zoo"), 0);
-    // Who is root may read everything, unless that power is given away.
     let run = |days: i64| {
-        let mut command = test.command(if test.am_root() { "setpriv" } else { "env" }, &test.home);
-        if test.am_root() {
-            command.args(["--inh-caps=-all", "--bounding-set=-all", "--"]);
-        }
-        command.args(["git", "sandbox", "reap", "--all"]).env("GIT_SANDBOX_NOW", after(days));
-        test.run_command(command)
+        let run = without_power(test, &test.home, &["reap", "--all"]);
+        run.env("GIT_SANDBOX_NOW", after(days))
     };
     let files = tree(&lost.path, &[]);
     run(89).stderr(&summary(0, 0, 0, 0)).ok();
@@ -236,8 +232,10 @@ fn an_orphan_is_purged_with_the_trash() {
     lost.goes(94, 94);
     let before = tree(&test.home, &["sandbox.lock"]);
     lost.reap(107, &[]).stderr(&summary(0, 0, 0, 0)).ok();
-    let (line, last) =
-        ("fix-ID: purged: in the trash for 15 days\n", summary(0, 0, 1, room(&only_one(test).join("tree"))));
+    let (line, last) = (
+        "fix-ID: purged: in the trash for 15 days\n",
+        summary(0, 0, 1, room(&only_one(test).join("tree"))),
+    );
     lost.reap(109, &["--dry-run"]).stdout(line).stderr(&last).ok();
     same(&tree(&test.home, &["sandbox.lock"]), &before);
     lost.reap(109, &[]).stdout(line).stderr(&last).ok();

@@ -7,9 +7,7 @@ use crate::removal::{
     Format, collect_garbage, kept, main_checkout, reflog, repository, same, state, trashed,
 };
 use crate::repo::{Test, tree, write};
-use crate::stale::{
-    only_one, reap, set_time, set_times, succeeds, wait_for_trash, wait_until,
-};
+use crate::stale::{only_one, reap, set_time, set_times, succeeds, wait_for_trash, wait_until};
 use crate::work::commit;
 
 /// More steps than any command has.

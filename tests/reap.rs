@@ -75,9 +75,7 @@ fn a_promoted_exploration_is_kept_as_a_branch_is() {
     reap(&test, 89, &[]).stderr(&nothing_of(0)).ok();
     let freed = room(&look) + room(&test.at("fix"));
     reap(&test, 91, &[])
-        .stdout(
-            "exploration-look: retired: unused for 91 days\nfix: retired: unused for 91 days\n",
-        )
+        .stdout("exploration-look: retired: unused for 91 days\nfix: retired: unused for 91 days\n")
         .stderr(&summary(2, 0, 0, freed))
         .ok();
     assert_eq!(test.branches(), ["fix", "main", "promoted"]);

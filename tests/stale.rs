@@ -96,3 +96,14 @@ pub fn only_one(test: &Test) -> PathBuf {
 pub fn id_of(folder: &Path) -> String {
     folder.file_name().unwrap().to_string_lossy().into_owned()
 }
+
+/// `git sandbox ...` by somebody who may not read everything: root may, unless that power is given
+/// away.
+pub fn without_power<'a>(test: &'a Test, dir: &Path, words: &[&str]) -> Run<'a> {
+    let mut command = test.command(if test.am_root() { "setpriv" } else { "env" }, dir);
+    if test.am_root() {
+        command.args(["--inh-caps=-all", "--bounding-set=-all", "--"]);
+    }
+    command.args(["git", "sandbox"]).args(words);
+    test.run_command(command)
+}
