@@ -8,15 +8,15 @@ use crate::removal::{Format, entry, repository, same, trashed};
 use crate::repo::{Test, tree, write};
 
 /// A process that does nothing until it is ended.
-struct Sleeper(Child);
+pub struct Sleeper(Child);
 
 impl Sleeper {
-    fn start(dir: &Path, stdin: impl Into<Stdio>) -> Sleeper {
+    pub fn start(dir: &Path, stdin: impl Into<Stdio>) -> Sleeper {
         let mut sleep = Command::new("sleep");
         Sleeper(sleep.arg("600").current_dir(dir).stdin(stdin).spawn().unwrap())
     }
 
-    fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.0.id()
     }
 

@@ -99,11 +99,11 @@ fn one_around_a_worktree_of_another_repository_is_kept_with_it() {
 }
 
 /// A file system mounted for one test.
-struct Mount(PathBuf);
+pub struct Mount(PathBuf);
 
 impl Mount {
     /// `None` where we may not; on CI that is a failure.
-    fn on(folder: &Path) -> Option<Mount> {
+    pub fn on(folder: &Path) -> Option<Mount> {
         fs::create_dir_all(folder).unwrap();
         let mounted = Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(folder).output();
         if mounted.is_ok_and(|output| output.status.success()) {
