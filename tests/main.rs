@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
 mod age;
+mod author;
 mod crash;
 mod environment;
 mod folders;
@@ -26,6 +27,8 @@ mod rm_branch;
 mod rm_missing;
 mod rm_places;
 mod root;
+mod run;
+mod session;
 mod show;
 mod trash;
 mod usage;
