@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
 mod age;
+mod agent;
 mod author;
 mod crash;
 mod environment;
@@ -10,9 +11,11 @@ mod folders;
 mod hook;
 mod hostile;
 mod in_use;
+mod in_use_run;
 mod kinds;
 mod list;
 mod new;
+mod ordinary_user;
 mod parallel;
 mod path;
 mod refuse;
