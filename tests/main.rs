@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
 mod age;
+mod agent;
+mod author;
 mod auto_reap;
+mod background;
 mod crash;
 mod doctor;
 mod doctor_moved;
@@ -12,9 +15,12 @@ mod folders;
 mod hook;
 mod hostile;
 mod in_use;
+mod in_use_run;
+mod include;
 mod kinds;
 mod list;
 mod new;
+mod ordinary_user;
 mod orphans;
 mod parallel;
 mod path;
@@ -37,8 +43,13 @@ mod rm_branch;
 mod rm_missing;
 mod rm_places;
 mod root;
+mod run;
+mod session;
+mod setup;
 mod show;
 mod stale;
+mod stop;
+mod tmux;
 mod trash;
 mod usage;
 mod work;
