@@ -197,26 +197,11 @@ fn trap(test: &Test, name: &str) -> String {
     path.display().to_string()
 }
 
-<<<<<<< HEAD
 /// Sets the traps that a repository's own config and hooks can hold.
-fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
+pub fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
     test.git_in(work, &["config", "core.fsmonitor", &trap(test, "fsmonitor")]);
     fs::create_dir_all(git_dir.join("hooks")).unwrap();
     for hook in ["post-index-change", "post-checkout", "reference-transaction"] {
-=======
-/// Sets every trap that a repository's own config and hooks can hold.
-pub fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
-    let config = |key: &str, value: &str| test.git_in(work, &["config", key, value]);
-    write(&work.join(".gitattributes"), "* filter=trap\n");
-    config("filter.trap.clean", &trap(test, "clean"));
-    config("filter.trap.smudge", &trap(test, "smudge"));
-    config("filter.trap.process", &trap(test, "process"));
-    config("core.fsmonitor", &trap(test, "fsmonitor"));
-    for hook in
-        ["post-index-change", "post-checkout", "reference-transaction", "fsmonitor-watchman"]
-    {
-        fs::create_dir_all(git_dir.join("hooks")).unwrap();
->>>>>>> 99bb1fbc76d41969901b92a2a06190a7d846006b
         fs::copy(trap(test, hook), git_dir.join("hooks").join(hook)).unwrap();
     }
 }
@@ -229,16 +214,12 @@ fn set_filter(test: &Test, work: &Path) {
     fs::write(work.join("file"), "two\n").unwrap();
 }
 
-<<<<<<< HEAD
-fn set_long_filter(test: &Test, work: &Path) {
+pub fn set_long_filter(test: &Test, work: &Path) {
     set_filter(test, work);
     test.git_in(work, &["config", "filter.trap.process", &trap(test, "process")]);
 }
 
-fn nothing_ran(test: &Test, when: &str) {
-=======
 pub fn nothing_ran(test: &Test, when: &str) {
->>>>>>> 99bb1fbc76d41969901b92a2a06190a7d846006b
     let names = fs::read_dir(&test.home).unwrap().map(|entry| entry.unwrap().file_name());
     let ran: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("ran-")).collect();
     assert!(ran.is_empty(), "{when}: {ran:?}");

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::hostile::{nothing_ran, set_traps};
+use crate::hostile::{nothing_ran, set_long_filter, set_traps};
 use crate::in_use::Sleeper;
 use crate::removal::{Format, collect_garbage, entry, kept, repository, same, state, trashed};
 use crate::repo::{Test, chmod, tree, write};
@@ -352,6 +352,7 @@ fn with_trapped_submodule(dirty: bool) -> (Test, PathBuf) {
         let sub = path.join("sub");
         git_dir = entry(test, &sub);
         set_traps(test, &git_dir, &sub);
+        set_long_filter(test, &sub);
         if !dirty {
             fs::remove_file(sub.join(".gitattributes")).unwrap();
             fs::write(sub.join("file"), "one\n").unwrap();

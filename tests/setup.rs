@@ -128,7 +128,8 @@ fn they_run_in_sandboxes_of_a_bare_repository() {
 
 #[test]
 fn they_do_not_hold_the_lock_of_the_repository() {
-    let test = with_setup(&["[ \"$GIT_SANDBOX_NAME\" = second ] || git sandbox new second >/dev/null"]);
+    let test =
+        with_setup(&["[ \"$GIT_SANDBOX_NAME\" = second ] || git sandbox new second >/dev/null"]);
     test.run(&["new", "fix"])
         .stdout("$ROOT/fix\n")
         .stderr(&format!("created sandbox 'second': new branch 'second' from 'fix'\n{CREATED}"))
