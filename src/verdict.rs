@@ -57,7 +57,7 @@ pub fn objections(facts: &Facts) -> Vec<Objection> {
     let mut found = Vec::new();
     let mut object = |yields, text: String| found.push(Objection { text, yields });
     if let Some(why) = &facts.not_ours {
-        object(Yields::Never, format!("it is damaged: {why}"));
+        object(Yields::Never, why.clone());
     }
     if facts.is_where_we_are {
         object(Yields::Never, "you are in it".into());
@@ -115,6 +115,13 @@ pub fn holds(facts: &Facts) -> Vec<String> {
     hold(&facts.precious, "precious file", "");
     hold(&facts.only_here, "commit", ONLY_HERE);
     held
+}
+
+/// Which facts could not be read.
+pub fn doubts(facts: &Facts) -> Vec<String> {
+    let counts = [&facts.changes, &facts.hidden, &facts.precious].map(|known| known.as_ref().err());
+    let nested = facts.nested.as_ref().err();
+    counts.into_iter().chain([nested]).flatten().map(|why| format!("cannot tell: {why}")).collect()
 }
 
 /// What follows the number of commits that only a sandbox holds.
@@ -190,7 +197,7 @@ mod tests {
             (|facts| facts.locked = Some("mine".into()), twice("locked: mine")),
             (|facts| facts.contains = Some("/w".into()), never("contains worktree '/w'")),
             (|facts| facts.mount = Some("/m".into()), never("contains the mount point '/m'")),
-            (|facts| facts.not_ours = Some("why".into()), never("it is damaged: why")),
+            (|facts| facts.not_ours = Some("why".into()), never("why")),
             (|facts| facts.is_where_we_are = true, never("you are in it")),
         ];
         for (change, said) in rows {

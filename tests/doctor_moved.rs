@@ -24,8 +24,9 @@ fn with_box() -> (Test, PathBuf) {
 fn mends(test: &Test, repository: &Path, path: &Path, lines: &[String]) {
     let files = tree(path, &[".git"]);
     let before = tree(&test.home, &["sandbox.lock"]);
-    let text =
-        |lead: &str| -> String { lines.iter().map(|line| format!("{lead}{line}\n")).collect() };
+    let text = |lead: &str| -> String {
+        lines.iter().fold(String::new(), |text, line| text + lead + line + "\n")
+    };
     test.run_in(repository, &["doctor"]).stdout(&text("")).stderr(FIX).code(1);
     same(&tree(&test.home, &["sandbox.lock"]), &before);
     test.run_in(repository, &["doctor", "--fix"]).stdout(&text("fixed: ")).ok();

@@ -316,7 +316,7 @@ fn escape_sequences_are_shown_not_sent() {
     test.run(&["rm", "box"])
         .stderr(
             "error: cannot remove 'box': locked: \\u{1b}]0;owned\\u{7}\\u{202e}\n\
-             hint: git sandbox rm --force --force box moves it to the trash as it is\n",
+             hint: to move it to the trash as it is: git sandbox rm --force --force box\n",
         )
         .code(1);
     test.git(&["worktree", "unlock", &path.display().to_string()]);
@@ -325,7 +325,7 @@ fn escape_sequences_are_shown_not_sent() {
     test.run(&["rm", "box"])
         .stderr(
             "error: cannot remove 'box': unsaved work in 'build/\\u{1b}[31mred'\n\
-             hint: git sandbox rm --force box moves it to the trash as it is\n",
+             hint: to move it to the trash as it is: git sandbox rm --force box\n",
         )
         .code(1);
     test.run(&["rm", "\u{1b}[2J"])

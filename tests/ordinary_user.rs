@@ -80,7 +80,7 @@ impl User {
             self.run(words)
                 .stderr(&format!(
                     "error: cannot remove 'box': in use by {users}\n\
-                     hint: git sandbox rm --force --force box moves it to the trash as it is\n"
+                     hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
                 ))
                 .code(1);
         }
@@ -147,7 +147,7 @@ fn a_lock_whose_holder_cannot_be_read_counts() {
     user.run(&["rm", "box"])
         .stderr(&format!(
             "error: cannot remove 'box': in use by {who}\n\
-             hint: git sandbox rm --force --force box moves it to the trash as it is\n"
+             hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
         ))
         .code(1);
     drop(file);

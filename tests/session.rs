@@ -108,7 +108,7 @@ impl Lab {
         let users = in_words(users);
         let refusal = format!(
             "error: cannot remove 'box': in use by {users}\n\
-             hint: git sandbox rm --force --force box moves it to the trash as it is\n"
+             hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
         );
         crate::repo::set_day(&self.at("box"), 2);
         let state = || (self.linked(), crate::repo::tree(&self.at("box"), &[]));

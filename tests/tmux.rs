@@ -22,7 +22,8 @@ impl Drop for Tmux {
 impl Tmux {
     fn new() -> Tmux {
         let (lab, path) = Lab::with_box();
-        let text: String = (1..=500).map(|number| format!("line {number}\n")).collect();
+        let text: String = (1..=500)
+            .fold(String::new(), |text, number| text + "line " + &number.to_string() + "\n");
         write(&path.join("long"), &text);
         lab.git_in(&path, &["add", "long"]);
         lab.git_in(&path, &["commit", "--quiet", "-m", "long"]);

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use owo_colors::Style;
 
-use super::Here;
+use super::{Here, tell};
 use crate::args::Args;
 use crate::error::{Error, Result};
 use crate::everywhere::{Everywhere, common_of};
@@ -76,6 +76,7 @@ fn print_plain(args: &Args, out: Out, path: &Path) -> Result<()> {
 fn everywhere(args: &Args, out: &mut Out, now: Time) -> Result<Vec<Report>> {
     let all = Everywhere::look(args.value(&ROOT))?;
     *out = Out::new(args.word(&COLOR), &all.config);
+    tell(&all, *out);
     let retention = Retention::read(&all.config)?;
     let mut reports = Vec::new();
     for common in all.commons {

@@ -14,6 +14,7 @@ mod stop;
 use crate::args::Args;
 use crate::background;
 use crate::error::Result;
+use crate::everywhere::Everywhere;
 use crate::lock::Lock;
 use crate::out::Out;
 use crate::place::{Place, Root};
@@ -38,6 +39,13 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         () if std::ptr::eq(command, &raw const spec::REAP) => reap::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RESTORE) => restore::run(args, out),
         () => list::run(args, out),
+    }
+}
+
+/// Says what the daily run did, from outside of all repositories.
+fn tell(all: &Everywhere, out: Out) {
+    if let Some(root) = all.root.plain() {
+        background::tell(&root, out);
     }
 }
 
