@@ -25,7 +25,7 @@ use crate::place::{self, Place, Root};
 use crate::record::{self, Facts};
 use crate::repo::{self, Repo, Worktrees};
 use crate::resolve::{self, Target};
-use crate::run::Session;
+use crate::run::{Author, Session};
 use crate::sandbox::{self, CREATING, Sandbox, State};
 use crate::signals;
 use crate::start::{self, Start};
@@ -61,6 +61,8 @@ pub struct Outcome {
     pub troubles: Vec<String>,
     /// The root in force.
     pub root: PathBuf,
+    /// When it had been used last, if it was there.
+    pub last_used: Option<Time>,
 }
 
 /// What was done.
@@ -85,6 +87,8 @@ pub struct Maker<'a> {
     pub out: Out,
     /// The time.
     pub now: Time,
+    /// Who commits in it, if it is not the user.
+    pub author: Option<Author>,
 }
 
 impl Maker<'_> {
@@ -185,8 +189,10 @@ impl Maker<'_> {
             let facts = Facts { task: Some(task.clone()), ..record::read(&there.entry) };
             record::write(&there.entry, &facts)?;
         }
+        let git = &self.repo.git;
+        let last_used = there.last_used(git, self.repo.is_reftable(), &[], self.now);
         place::touch(&there.path, self.now)?;
-        Ok(outcome(&there.path, &there.entry, Action::Resumed))
+        Ok(Outcome { last_used, ..outcome(&there.path, &there.entry, Action::Resumed) })
     }
 
     /// Forgets a sandbox whose folder was deleted by hand; its commits are kept.
@@ -272,7 +278,7 @@ impl Maker<'_> {
             .register(&git, wish, target, &start, worktrees, &parent, &mut undo)
             .and_then(|(path, entry)| {
                 let own =
-                    Lock::if_free(&live::lock_path(&entry))?.ok_or_else(|| Error::Damaged {
+                    Lock::at_once(&live::lock_path(&entry))?.ok_or_else(|| Error::Damaged {
                         name: wish.folder.clone(),
                         why: "somebody uses it already".into(),
                     })?;
@@ -380,7 +386,7 @@ impl Maker<'_> {
             branch,
             main: &main.path,
             task: record::read(entry).task,
-            author: None,
+            author: self.author.clone(),
         };
         let main = (!main.bare).then_some(main.path.as_path());
         Fill { repo: self.repo, main, commit, own, session }
@@ -452,6 +458,7 @@ fn outcome(path: &Path, entry: &Path, action: Action) -> Outcome {
         action,
         troubles: Vec::new(),
         root: PathBuf::new(),
+        last_used: None,
     }
 }
 

@@ -97,16 +97,9 @@ impl Git {
             let name = name.to_string_lossy();
             name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_")
         });
-        self.removed.iter().cloned().chain(KEPT.map(OsString::from)).chain(settings).collect()
-    }
-
-    /// What another program prints, if it is there and succeeds.
-    pub fn other(&self, program: &str, words: &[&str], more: &[OsString]) -> Option<String> {
-        let words: Vec<&OsStr> =
-            words.iter().map(OsStr::new).chain(more.iter().map(OsString::as_os_str)).collect();
-        let run = self.program(Path::new(program), &words, |run| run).stdin_null();
-        let output = run.stdout_capture().stderr_capture().run().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+        // A date that the user set is theirs.
+        let removed = self.removed.iter().filter(|name| *name != "GIT_AUTHOR_DATE").cloned();
+        removed.chain(KEPT.map(OsString::from)).chain(settings).collect()
     }
 
     /// The folder it runs in.

@@ -43,11 +43,15 @@ pub fn copy(git: &Git, main: &Path, to: &Path) -> Result<()> {
 fn copy_one(source: &Path, to: &Path, file: &Path) -> io::Result<()> {
     let target = to.join(file);
     let mut folder = to.to_owned();
+    let depth = file.components().count();
+    let mut from = source.ancestors().nth(depth).unwrap_or(source).to_owned();
     for part in file.parent().into_iter().flat_map(Path::components) {
         folder.push(part);
+        from.push(part);
         match fs::create_dir(&folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            other => other?,
+            Err(error) => return Err(error),
+            Ok(()) => fs::set_permissions(&folder, fs::metadata(&from)?.permissions())?,
         }
         // A symlink of the checkout could lead anywhere.
         if !fs::symlink_metadata(&folder)?.is_dir() {

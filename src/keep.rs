@@ -135,8 +135,8 @@ pub fn keep(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     let name = format!("{KEPT}{id}");
     let before = parents_of(&git, &name)?;
     let new =
-        |tip: &&str| before.as_ref().is_none_or(|(_, parents)| !parents.iter().any(|id| id == tip));
-    if before.is_some() && !tips.iter().any(|tip| new(tip)) {
+        |tip: &str| before.as_ref().is_none_or(|(_, parents)| !parents.iter().any(|id| id == tip));
+    if before.is_some() && !tips.iter().copied().any(new) {
         return Ok(unreached.count(&held.commits));
     }
     let tips = tips.into_iter().chain(before.iter().map(|(commit, _)| commit.as_str()));

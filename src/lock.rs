@@ -29,6 +29,13 @@ impl Lock {
         Ok(lock)
     }
 
+    /// The lock, if nobody has it, for work that others may have to wait for.
+    pub fn at_once(path: &Path) -> Result<Option<Lock>> {
+        let lock = Lock::if_free(path)?;
+        lock.iter().for_each(Lock::sign);
+        Ok(lock)
+    }
+
     /// The lock, if nobody has it.
     pub fn if_free(path: &Path) -> Result<Option<Lock>> {
         let lock = Lock(Arc::new(open(path)?));

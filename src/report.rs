@@ -253,8 +253,13 @@ impl Report {
             (state, _) => words.push((*state).to_owned()),
         }
         words.extend(self.operation.map(str::to_owned));
-        let in_use = self.in_use.as_ref().is_some_and(|users| !users.is_empty());
-        words.extend(in_use.then(|| "in use".to_owned()));
+        words.extend(match self.in_use.as_deref() {
+            None | Some([]) => None,
+            Some([user]) => Some(format!("in use by {}", user.in_words())),
+            Some([user, more @ ..]) => {
+                Some(format!("in use by {} and {} more", user.in_words(), more.len()))
+            }
+        });
         words.extend(self.locked.is_some().then(|| "locked".to_owned()));
         words.extend((!self.managed && self.state != "orphan").then(|| "external".to_owned()));
         words.join(", ")

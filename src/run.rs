@@ -12,14 +12,18 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use command_fds::{CommandFdExt, FdMapping};
-use signal_hook::consts::{SIGINT, SIGQUIT};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use crate::config::Config;
 use crate::error::{Doing, Error, Result};
 use crate::git::Git;
 use crate::lock::Lock;
-use crate::out::Out;
+use crate::out::{Out, visible};
+use crate::signals;
 use crate::time;
 
 /// The descriptor that children inherit the lock on: beyond those that shells use.
@@ -46,7 +50,7 @@ pub struct Session<'a> {
     pub author: Option<Author>,
 }
 
-/// `Name <email>`
+/// `Name <email>`, as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Author {
     name: String,
@@ -54,8 +58,22 @@ pub struct Author {
 }
 
 impl Author {
+    /// As `--author` takes it.
+    pub fn in_words(&self) -> String {
+        format!("{} <{}>", self.name, self.email)
+    }
+
+    /// Whom `--author` or `sandbox.author` names.
+    pub fn wanted(option: Option<&str>, config: &Config) -> Result<Option<Author>> {
+        match (option, config.get("sandbox.author")) {
+            (Some(text), _) => Author::parse("--author", text).map(Some),
+            (None, Some(text)) => Author::parse("sandbox.author", text).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Reads `Name <email>`.
-    pub fn parse(key: &str, text: &str) -> Result<Author> {
+    fn parse(key: &str, text: &str) -> Result<Author> {
         let split = text.trim().strip_suffix('>').and_then(|text| text.split_once('<'));
         let pair = split.map(|(name, email)| (name.trim().to_owned(), email.trim().to_owned()));
         let whole = |(name, email): &(String, String)| !name.is_empty() && !email.is_empty();
@@ -85,8 +103,13 @@ impl Session<'_> {
         let lock = self.lock(out)?;
         let mut command = self.command(what)?;
         // The command gets these; we go on waiting for it. It starts with the default action.
-        for signal in [SIGINT, SIGQUIT] {
-            let _ = signal_hook::flag::register(signal, std::sync::Arc::default());
+        for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !signals::is_ignored(*signal)) {
+            let _ = signal_hook::flag::register(signal, Arc::default());
+        }
+        // What was noted to take back a creation is deadly again.
+        for signal in [SIGTERM, SIGHUP].into_iter().filter(|signal| !signals::is_ignored(*signal)) {
+            let always = Arc::new(AtomicBool::new(true));
+            let _ = signal_hook::flag::register_conditional_default(signal, always);
         }
         share(&mut command, &lock)?;
         let child = command.spawn();
@@ -112,7 +135,7 @@ impl Session<'_> {
         let words = self.words(what);
         let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         let now = time::rfc3339(time::now()?);
-        writeln!(file, "== {now} {}", shown.join(" ")).at("write", &log)?;
+        writeln!(file, "== {now} {}", visible(&shown.join(" "))).at("write", &log)?;
         let errors = file.try_clone().at("open", &log)?;
         let mut command = self.blank(&crate::background::ourselves()?);
         command.args([OsStr::new("run"), OsStr::new("--"), OsStr::new("supervised")]).args(&words);
@@ -128,7 +151,8 @@ impl Session<'_> {
         #[expect(clippy::disallowed_methods, reason = "the runner")]
         let mut command = Command::new(program);
         command.args(words).env_remove(SUPERVISED).stdin(Stdio::null());
-        let lock = rustix::io::dup(std::io::stdin()).map_err(std::io::Error::from);
+        let lock =
+            rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3).map_err(std::io::Error::from);
         let lock = lock.doing(|| "share the lock".into())?;
         map(&mut command, lock)?;
         let status = command.status().doing(|| format!("run '{}'", program.to_string_lossy()))?;
@@ -149,9 +173,8 @@ impl Session<'_> {
     /// Fails when the program is not there, before anything is done.
     pub fn check(&self, what: &What) -> Result<()> {
         let word = match what {
-            What::Typed(words) => words.first().cloned(),
             What::Agent(value) => plain_program(value).map(OsString::from),
-            What::Shell => None,
+            What::Typed(_) | What::Shell => self.words(what).into_iter().next(),
         };
         let Some(word) = word else { return Ok(()) };
         check_program(&word, self.path)
@@ -261,7 +284,26 @@ pub fn check_program(word: &OsStr, folder: &Path) -> Result<()> {
 pub fn plain_program(value: &str) -> Option<&str> {
     let word = value.split_whitespace().next()?;
     let plain = |letter: char| letter.is_alphanumeric() || "-_./+".contains(letter);
-    word.chars().all(plain).then_some(word)
+    // What the shell itself understands.
+    let own = [
+        "exec", "cd", "eval", ".", "source", "export", "set", "if", "for", "while", "until",
+        "case", "command",
+    ];
+    (word.chars().all(plain) && !own.contains(&word)).then_some(word)
+}
+
+/// Runs a program that has nothing to do with the sandbox we may be in: without its lock and its
+/// name. What it prints, if it succeeds.
+pub fn apart(program: &str, words: &[OsString]) -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "the runner")]
+    let mut command = Command::new(program);
+    command.args(words).current_dir("/").stdin(Stdio::null());
+    for name in ["NAME", "PATH", "BRANCH", "BASE_REPO", "TASK"] {
+        command.env_remove(format!("GIT_SANDBOX_{name}"));
+    }
+    map(&mut command, File::open("/dev/null").ok()?.into()).ok()?;
+    let output = command.output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn share(command: &mut Command, lock: &Lock) -> Result<()> {
@@ -280,7 +322,7 @@ fn as_stdin(lock: &Lock) -> Result<Stdio> {
 }
 
 fn stderr() -> Result<Stdio> {
-    let fd = rustix::io::dup(std::io::stderr()).map_err(std::io::Error::from);
+    let fd = rustix::io::fcntl_dupfd_cloexec(std::io::stderr(), 3).map_err(std::io::Error::from);
     Ok(fd.doing(|| "share stderr".into())?.into())
 }
 
@@ -288,9 +330,9 @@ fn unstartable(what: &What, error: &std::io::Error) -> Error {
     let program = match what {
         What::Typed(words) => words.first().map(|word| word.to_string_lossy().into_owned()),
         What::Agent(value) => Some(value.clone()),
-        What::Shell => None,
+        What::Shell => std::env::var("SHELL").ok(),
     };
-    let program = program.unwrap_or_else(|| "the shell".into());
+    let program = program.unwrap_or_else(|| "/bin/sh".into());
     match error.kind() {
         ErrorKind::NotFound => Error::NoProgram { program },
         _ => Error::NotExecutable { program },
@@ -320,6 +362,7 @@ mod tests {
     fn the_program_of_a_shell_command() {
         assert_eq!(plain_program("claude --continue"), Some("claude"));
         assert_eq!(plain_program("A=1 claude"), None);
+        assert_eq!(plain_program("exec claude"), None);
         assert_eq!(plain_program("\"$HOME/bin/x\""), None);
         assert_eq!(plain_program(""), None);
     }

@@ -22,6 +22,7 @@ use crate::out::{Out, visible};
 use crate::place::{self, Root};
 use crate::pointer;
 use crate::repo::{self, Repo};
+use crate::run::Author;
 use crate::sandbox::{Sandbox, State};
 use crate::spec::{COLOR, FIX, JSON, ROOT};
 use crate::tmux;
@@ -321,7 +322,7 @@ impl Doctor<'_> {
         let Some(project) = managed.and_then(|sandbox| sandbox.path.parent()?.file_name()) else {
             return;
         };
-        for window in tmux::windows(&here.repo.git, project) {
+        for window in tmux::windows(project) {
             if !here.sandboxes.iter().any(|sandbox| sandbox.name() == window) {
                 let session = tmux::session_name(project);
                 let target = format!("={session}:={window}");
@@ -364,7 +365,8 @@ fn is_empty(folder: &Path) -> bool {
 /// Completes a creation as the next `new` of that name would.
 fn finish(here: &Here, sandbox: &Sandbox, args: &Args, out: Out) -> Result<()> {
     let root = Root::wanted(args.value(&ROOT), &here.repo.config, &here.repo.git)?;
-    let maker = Maker { repo: &here.repo, root, out, now: here.now };
+    let author = Author::wanted(None, &here.repo.config)?;
+    let maker = Maker { repo: &here.repo, root, out, now: here.now, author };
     let dir = sandbox.path.parent().map(Path::to_owned);
     let wish = Wish {
         branch: sandbox.branch.clone(),

@@ -16,9 +16,9 @@ use crate::place::Root;
 use crate::record;
 use crate::repo::{self, Repo};
 use crate::report::Report;
-use crate::run::{What, check_program, plain_program};
+use crate::run::{Author, What, check_program, plain_program};
 use crate::signals;
-use crate::spec::{BRANCH, COLOR, COUNT, DETACH, DIR, FROM, JSON, NAME, NO_RUN, ROOT};
+use crate::spec::{AUTHOR, BRANCH, COLOR, COUNT, DETACH, DIR, FROM, JSON, NAME, NO_RUN, ROOT};
 use crate::time;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -27,8 +27,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     *out = Out::new(args.word(&COLOR), &repo.config);
     let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
     let what = what_to_run(args, &repo, &wishes)?;
+    let author = Author::wanted(args.word(&AUTHOR), &repo.config)?;
     signals::note();
-    let maker = Maker { repo: &repo, root, out: *out, now: time::now()? };
+    let maker = Maker { repo: &repo, root, out: *out, now: time::now()?, author };
     let mut outcomes = Vec::new();
     let mut code = 0;
     for wish in &wishes {
@@ -74,13 +75,12 @@ fn what_to_run(args: &Args, repo: &Repo, wishes: &[Wish]) -> Result<Option<What>
         _ => return Ok(None),
     };
     let program = match &what {
-        What::Typed(words) => {
-            words.first().cloned().filter(|word| !word.as_bytes().contains(&b'/'))
-        }
+        What::Typed(words) => words.first().cloned(),
         What::Agent(value) => plain_program(value).map(OsString::from),
         What::Shell => None,
     };
-    if let Some(program) = program {
+    // A path may be one of the checkout.
+    if let Some(program) = program.filter(|word| !word.as_bytes().contains(&b'/')) {
         check_program(&program, &repo::user_folder())?;
     }
     Ok(Some(what))
@@ -94,7 +94,7 @@ fn run_there(args: &Args, out: &mut Out, repo: Repo, outcome: &Outcome, what: &W
         nearest: None,
     })?;
     if outcome.action == Action::Resumed {
-        runner::introduce(&here, sandbox, what, *out)?;
+        runner::introduce(&here, sandbox, outcome.last_used, what, *out)?;
     }
     runner::session(&here.repo, &here.worktrees.main.path, sandbox, args)?.foreground(what, *out)
 }

@@ -1,10 +1,12 @@
 //! `git sandbox run`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Here;
 use crate::args::Args;
 use crate::error::{Error, Result, shell_word};
+use crate::live;
+use crate::lock::Lock;
 use crate::out::Out;
 use crate::place;
 use crate::record;
@@ -12,7 +14,7 @@ use crate::repo::Repo;
 use crate::run::{Author, Session, What, log_path, supervised};
 use crate::sandbox::{Sandbox, State};
 use crate::spec::{AUTHOR, BACKGROUND, TMUX};
-use crate::time;
+use crate::time::{self, Time};
 use crate::tmux;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -20,7 +22,11 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         return Session::supervise(words);
     }
     args.at_most_one(&[&BACKGROUND, &TMUX])?;
-    let here = Here::find(args, out)?;
+    let mut here = Here::find(args, out)?;
+    while let Some(path) = being_made(here.named(args)?)? {
+        Lock::wait(&path, *out)?;
+        here = Here::find(args, out)?;
+    }
     let sandbox = here.named(args)?;
     usable(sandbox)?;
     let session = session(&here.repo, &here.worktrees.main.path, sandbox, args)?;
@@ -31,8 +37,8 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         let home = sandbox.path.parent().and_then(Path::file_name).filter(|_| sandbox.managed);
         return tmux::open(home.unwrap_or(&here.place.project), &session, &args.command_line, *out);
     }
-    place::touch(&sandbox.path, here.now)?;
     if args.has(&BACKGROUND) {
+        place::touch(&sandbox.path, here.now)?;
         let pid = session.background(&what, *out)?;
         out.note(&format!(
             "started in sandbox '{}' in the background: process {pid}",
@@ -42,8 +48,16 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         out.hint(&format!("git sandbox show --follow {}", shell_word(&session.name)));
         return Ok(0);
     }
-    introduce(&here, sandbox, &what, *out)?;
+    introduce(&here, sandbox, None, &what, *out)?;
+    place::touch(&sandbox.path, here.now)?;
     session.foreground(&what, *out)
+}
+
+/// The lock to wait for, if somebody is still making it.
+fn being_made(sandbox: &Sandbox) -> Result<Option<PathBuf>> {
+    let path = live::lock_path(&sandbox.entry);
+    let busy = sandbox.state == State::Creating && Lock::if_free(&path)?.is_none();
+    Ok(busy.then_some(path))
 }
 
 fn usable(sandbox: &Sandbox) -> Result<()> {
@@ -72,11 +86,7 @@ pub fn session<'a>(
     sandbox: &'a Sandbox,
     args: &Args,
 ) -> Result<Session<'a>> {
-    let author = match (args.word(&AUTHOR), repo.config.get("sandbox.author")) {
-        (Some(text), _) => Some(Author::parse("--author", text)?),
-        (None, Some(text)) => Some(Author::parse("sandbox.author", text)?),
-        (None, None) => None,
-    };
+    let author = Author::wanted(args.word(&AUTHOR), &repo.config)?;
     Ok(Session {
         git: &repo.git,
         name: sandbox.name(),
@@ -90,12 +100,19 @@ pub fn session<'a>(
 }
 
 /// Before an agent or a shell takes over: where they are and what was going on.
-pub fn introduce(here: &Here, sandbox: &Sandbox, what: &What, out: Out) -> Result<()> {
+pub fn introduce(
+    here: &Here,
+    sandbox: &Sandbox,
+    used: Option<Time>,
+    what: &What,
+    out: Out,
+) -> Result<()> {
     match what {
         What::Typed(_) => {}
         What::Agent(_) => {
             let report = here.reporter()?.one(sandbox);
-            let used = report.last_used.map(|then| time::ago(then, here.now)).unwrap_or_default();
+            let used = used.or(report.last_used);
+            let used = used.map(|then| time::ago(then, here.now)).unwrap_or_default();
             let branch = report.branch.clone().unwrap_or_else(|| "none".into());
             if let Some(task) = &report.task {
                 out.note(&format!("task: {task}"));
