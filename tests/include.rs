@@ -68,7 +68,8 @@ fn what_git_does_not_ignore_does_not_come_along() {
 
 #[test]
 fn patterns_may_be_negated() {
-    let test = repository(".env*\n/cache/*\n", "# of ours\n.env*\n!.env.prod\n/cache/*\n!/cache/big\n\n");
+    let test =
+        repository(".env*\n/cache/*\n", "# of ours\n.env*\n!.env.prod\n/cache/*\n!/cache/big\n\n");
     for name in [".env", ".env.prod", "cache/big", "cache/small"] {
         write(&test.app().join(name), "x\n");
     }
@@ -128,8 +129,16 @@ fn a_private_folder_stays_private() {
 #[test]
 fn odd_names_come_along() {
     let test = repository("/local/\n", "/local/\n");
-    let names: [&[u8]; 8] =
-        [b":(top)x", b"[a]*?", b"-dash", b"new\nline", b"\xff\xfe", b" sp ", b"\"q\\", "ö 🎉".as_bytes()];
+    let names: [&[u8]; 8] = [
+        b":(top)x",
+        b"[a]*?",
+        b"-dash",
+        b"new\nline",
+        b"\xff\xfe",
+        b" sp ",
+        b"\"q\\",
+        "ö 🎉".as_bytes(),
+    ];
     for name in names {
         write(&test.app().join("local").join(OsStr::from_bytes(name)), "x\n");
     }
