@@ -23,8 +23,8 @@ impl Drop for Tmux {
 impl Tmux {
     fn new() -> Tmux {
         let (lab, path) = Lab::with_box();
-        let text: String = (1..=500).map(|number| format!("line {number}\n")).collect();
-        write(&path.join("long"), &text);
+        let lines: Vec<_> = (1..=500).map(|number| format!("line {number}")).collect();
+        write(&path.join("long"), &(lines.join("\n") + "\n"));
         lab.git_in(&path, &["add", "long"]);
         lab.git_in(&path, &["commit", "--quiet", "-m", "long"]);
         Tmux { lab }
