@@ -241,7 +241,7 @@ fn a_file_in_the_checkout_where_a_folder_would_go_stays() {
 }
 
 #[test]
-fn what_cannot_be_copied_is_said_and_the_sandbox_stays() {
+fn a_link_that_a_hook_made_stays() {
     let test = repository("/out/\n", "/out/\n");
     test.script("app/.git/hooks/post-checkout", "mkdir out && ln -s nowhere out/link");
     write(&test.app().join("out/a"), "a\n");

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::repo::{Run, ended, set_day};
+use crate::repo::{Run, chmod, ended, names_in, set_day, write};
 use crate::session::{Lab, PROGRAM, in_words};
 
 const NOBODY: u32 = 65534;
@@ -130,6 +130,26 @@ fn processes_of_others_that_cannot_be_read_do_not_count() {
     user.is_free();
     other.kill().unwrap();
     other.wait().unwrap();
+}
+
+#[test]
+fn a_file_that_cannot_be_copied_is_said_and_the_sandbox_stays() {
+    let user = User::new();
+    let app = user.lab.app();
+    write(&app.join(".git/info/exclude"), ".env\n.worktreeinclude\n");
+    write(&app.join(".worktreeinclude"), ".env\n");
+    write(&app.join(".env"), "secret\n");
+    chmod(&app.join(".env"), 0);
+    user.give(&app);
+    user.run(&["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr(
+            "created sandbox 'fix': new branch 'fix' from 'main'\n\
+             warning: cannot copy to '$ROOT/fix/.env': permission denied; the sandbox stays\n",
+        )
+        .code(1);
+    assert_eq!(names_in(&user.lab.at("fix")), [".git", "file"]);
+    user.run(&["new", "fix"]).stdout("$ROOT/fix\n").stderr("resumed sandbox 'fix'\n").ok();
 }
 
 #[test]

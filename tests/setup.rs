@@ -138,10 +138,10 @@ fn they_do_not_hold_the_lock_of_the_repository() {
 }
 
 #[test]
-fn a_daemon_of_theirs_does_not_hold_the_sandbox_while_it_is_made() {
+fn a_daemon_of_theirs_keeps_nobody_waiting() {
     let test = crate::session::Lab::new();
-    test.git(&["config", "sandbox.setup", "cd / && sleep 600 >/dev/null 2>&1 &"]);
+    test.git(&["config", "sandbox.setup", "{ cd / && exec sleep 600; } >/dev/null 2>&1 &"]);
     test.run(&["new", "fix"]).stdout("$ROOT/fix\n").stderr(CREATED).ok();
-    // Nobody waits for its end.
+    // It has neither our stderr nor the lock that a sandbox is made under.
     test.run(&["run", "fix", "echo", "runs"]).stdout("runs\n").ok();
 }

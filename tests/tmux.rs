@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Output;
+use std::time::{Duration, Instant};
 
 use crate::repo::{Run, finished, write};
 use crate::session::{Lab, PROGRAM, is_alive, line_of, until};
@@ -22,9 +23,8 @@ impl Drop for Tmux {
 impl Tmux {
     fn new() -> Tmux {
         let (lab, path) = Lab::with_box();
-        let text: String = (1..=500)
-            .fold(String::new(), |text, number| text + "line " + &number.to_string() + "\n");
-        write(&path.join("long"), &text);
+        let lines: Vec<_> = (1..=500).map(|number| format!("line {number}")).collect();
+        write(&path.join("long"), &(lines.join("\n") + "\n"));
         lab.git_in(&path, &["add", "long"]);
         lab.git_in(&path, &["commit", "--quiet", "-m", "long"]);
         Tmux { lab }
@@ -62,15 +62,21 @@ impl Tmux {
     /// Waits until the screen shows it so.
     #[track_caller]
     fn shows(&self, target: &str, so: impl Fn(&[&str]) -> bool) {
-        let mut text = String::new();
-        until("the screen shows it", || {
-            text = self.tell(&["capture-pane", "-p", "-t", target]);
-            let shown = so(&text.lines().collect::<Vec<_>>());
-            if !shown {
-                fs::write(self.lab.home.join("screen"), &text).unwrap();
+        let start = Instant::now();
+        loop {
+            let text = self.tell(&["capture-pane", "-p", "-t", target]);
+            if so(&text.lines().collect::<Vec<_>>()) {
+                return;
             }
-            shown
-        });
+            assert!(start.elapsed() < Duration::from_secs(20), "the screen shows\n{text}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until a shell asks for the next line.
+    #[track_caller]
+    fn prompts(&self, target: &str) {
+        self.shows(target, |lines| lines.last() == Some(&">"));
     }
 
     /// `git sandbox ...` that knows the server.
@@ -176,22 +182,31 @@ fn ctrl_z_and_fg_work() {
     let tmux = Tmux::new();
     let start = ["new-session", "-d", "-s", "pane", "-x", "80", "-y", "24", "-e", "PS1=> ", "--"];
     tmux.tell(&[&start[..], &["bash", "--norc", "--noprofile", "-i"]].concat());
-    let twice = |word: &'static str| {
-        move |lines: &[&str]| lines.iter().filter(|line| **line == word).count() == 2
-    };
-    tmux.keys("pane", &["git-sandbox run box cat", "Enter"]);
+    tmux.prompts("pane");
+    let echo = tmux.lab.script("echo", "echo $$ >\"$HOME/pid\"; exec sed -u s/^/got-/");
+    tmux.keys("pane", &[&format!("git-sandbox run box {}", echo.display()), "Enter"]);
+    let pid = line_of(&tmux.lab.home.join("pid"));
     tmux.keys("pane", &["hello", "Enter"]);
-    tmux.shows("pane", twice("hello"));
+    tmux.shows("pane", |lines| lines.contains(&"got-hello"));
     tmux.keys("pane", &["C-z"]);
     tmux.shows("pane", |lines| lines.iter().any(|line| line.contains("Stopped")));
+    tmux.prompts("pane");
     tmux.keys("pane", &["echo code $?", "Enter"]);
     tmux.shows("pane", |lines| lines.contains(&"code 148"));
     // It is suspended, not gone.
     assert_ne!(tmux.lab.json(&["show", "box", "--json"])["in_use"], serde_json::json!([]));
+    tmux.prompts("pane");
+    let is_suspended = || {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('T')
+    };
+    assert!(is_suspended());
     tmux.keys("pane", &["fg", "Enter"]);
+    until("it goes on", || !is_suspended());
     tmux.keys("pane", &["again", "Enter"]);
-    tmux.shows("pane", twice("again"));
+    tmux.shows("pane", |lines| lines.contains(&"got-again"));
     tmux.keys("pane", &["C-d"]);
+    tmux.prompts("pane");
     tmux.keys("pane", &["echo code $?", "Enter"]);
     tmux.shows("pane", |lines| lines.contains(&"code 0"));
 }
@@ -206,12 +221,19 @@ fn a_shell_has_job_control() {
         lines.starts_with(&["in sandbox 'box'; leave it with 'exit'"]) && lines.last() == Some(&">")
     });
     tmux.keys("pane", &["sleep 600", "Enter"]);
-    tmux.shows("pane", |_| {
-        tmux.tell(&["display-message", "-p", "-t", "pane", "#{pane_current_command}"]) == "sleep"
-    });
+    let sleeps = || {
+        let ask = ["display-message", "-p", "-t", "pane", "#{pane_current_command}"];
+        until("sleep has the terminal", || tmux.tell(&ask) == "sleep");
+    };
+    sleeps();
     tmux.keys("pane", &["C-z"]);
     tmux.shows("pane", |lines| lines.iter().any(|line| line.contains("Stopped")));
-    tmux.keys("pane", &["kill %1; exit 6", "Enter"]);
+    tmux.prompts("pane");
+    tmux.keys("pane", &["fg", "Enter"]);
+    sleeps();
+    tmux.keys("pane", &["C-c"]);
+    tmux.prompts("pane");
+    tmux.keys("pane", &["exit 6", "Enter"]);
     assert_eq!(tmux.code(), "6\n");
 }
 
