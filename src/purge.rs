@@ -29,20 +29,28 @@ impl Trash<'_> {
         let nested = nested.iter().map(|path| format!("unsaved work in '{}'", path.display()));
         let mut losses: Vec<String> = doubts.iter().cloned().chain(nested).collect();
         losses.extend(gather::modules_with_work(&self.git, entry));
-        let mount = gather::mounts().into_iter().find(|mount| mount.starts_with(item.tree()));
-        losses.extend(mount.map(|mount| format!("contains the mount point '{}'", mount.display())));
-        let sandbox = Sandbox::in_trash(&item.tree(), &item.journal.entry);
-        match processes.users_of(&sandbox) {
-            Ok(users) => {
-                losses.extend(users.iter().map(|user| format!("in use by {}", user.in_words())));
-            }
-            Err(error) => losses.push(format!("cannot tell: {error}")),
-        }
+        losses.extend(self.obstacles(item, processes));
+        let sandbox = Sandbox::in_trash(&item.tree(), entry);
         match self.file_losses(item, &sandbox, main) {
             Ok(found) => losses.extend(found),
             Err(error) => losses.push(format!("cannot tell: {error}")),
         }
         losses
+    }
+
+    /// What forbids deleting this item even when it was named: whoever is in it, and mounts.
+    pub fn obstacles(&self, item: &Item, processes: &Processes) -> Vec<String> {
+        let sandbox = Sandbox::in_trash(&item.tree(), &item.journal.entry);
+        let mut obstacles: Vec<String> = match processes.users_of(&sandbox) {
+            Ok(users) => {
+                users.iter().map(|user| format!("in use by {}", user.in_words())).collect()
+            }
+            Err(error) => vec![format!("cannot tell: {error}")],
+        };
+        let mount = gather::mounts().into_iter().find(|mount| mount.starts_with(item.tree()));
+        obstacles
+            .extend(mount.map(|mount| format!("contains the mount point '{}'", mount.display())));
+        obstacles
     }
 
     fn file_losses(
@@ -94,7 +102,6 @@ impl Trash<'_> {
         }
         let held = keep::held_by(&self.git, &journal.entry)?;
         keep::keep(&self.git, &self.repo.common, &held, &pin.id)?;
-        step::reached();
         Journal { stage: Stage::Purging, ..journal.clone() }.write(&pin.at)?;
         step::reached();
         rename(&tree, &item.gone())?;
@@ -114,6 +121,11 @@ impl Trash<'_> {
 
 /// Deletes the files of an item that was put aside. Needs no lock: nobody else touches them.
 pub fn delete_files(item: &Item) -> Result<()> {
+    if let Some(mount) = gather::mounts().into_iter().find(|mount| mount.starts_with(&item.pin.at))
+    {
+        let why = format!("something is mounted at '{}'", mount.display());
+        return Err(Error::Damaged { name: item.pin.id.clone(), why });
+    }
     // A crash may have come before the files were put aside.
     if item.tree().symlink_metadata().is_ok() {
         rename(&item.tree(), &item.gone())?;

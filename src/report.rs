@@ -253,13 +253,13 @@ impl Report {
             (state, _) => words.push((*state).to_owned()),
         }
         words.extend(self.operation.map(str::to_owned));
-        words.extend(match self.in_use.as_deref() {
-            None | Some([]) => None,
-            Some([user]) => Some(format!("in use by {}", user.in_words())),
-            Some([user, more @ ..]) => {
-                Some(format!("in use by {} and {} more", user.in_words(), more.len()))
-            }
-        });
+        let users = self.in_use.as_deref().unwrap_or_default();
+        // Rather the command than its runner.
+        let user = users.iter().find(|user| user.command != "git-sandbox").or(users.first());
+        words.extend(user.map(|user| match users.len() {
+            1 => format!("in use by {}", user.in_words()),
+            count => format!("in use by {} and {} more", user.in_words(), count - 1),
+        }));
         words.extend(self.locked.is_some().then(|| "locked".to_owned()));
         words.extend((!self.managed && self.state != "orphan").then(|| "external".to_owned()));
         words.join(", ")

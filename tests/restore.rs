@@ -176,13 +176,13 @@ fn a_folder_that_is_taken_is_left_alone() {
     test.run(&["restore", "box"])
         .stderr(
             "error: cannot restore 'box': '$ROOT/box' already exists\n\
-             hint: git sandbox restore box --as <name>\n",
+             hint: git sandbox restore box --as box-2\n",
         )
         .code(1);
     test.run(&["restore", "box", "--as", "box"])
         .stderr(
             "error: cannot restore 'box': '$ROOT/box' already exists\n\
-             hint: git sandbox restore box --as <name>\n",
+             hint: git sandbox restore box --as box-2\n",
         )
         .code(1);
     same(&tree(&test.home, &["sandbox.lock"]), &before);
@@ -201,7 +201,7 @@ fn an_empty_folder_or_a_dangling_symlink_is_taken_too() {
     let path = test.new_sandbox(&["box"]);
     rm(&test, "box");
     let taken = "error: cannot restore 'box': '$ROOT/box' already exists\n\
-                 hint: git sandbox restore box --as <name>\n";
+                 hint: git sandbox restore box --as box-2\n";
     fs::create_dir(&path).unwrap();
     test.run(&["restore", "box"]).stderr(taken).code(1);
     fs::remove_dir(&path).unwrap();

@@ -289,7 +289,7 @@ fn a_sandbox_whose_folder_is_gone_is_refused() {
     let output = test.run(&["run", "box", "touch", "x"]).output();
     let text = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(text.contains("its folder is not there\nhint: "), "{text}");
+    assert!(text.starts_with("error: the folder of sandbox 'box' is gone\nhint: "), "{text}");
     // No repair brings it back; this does.
     assert!(text.ends_with("git sandbox new box\n"), "{text}");
     assert!(!test.at("box").exists());

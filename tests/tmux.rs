@@ -108,7 +108,7 @@ impl Tmux {
 fn opened(name: &str) -> String {
     format!(
         "opened window '{name}' in tmux session 'sandbox-app'\n\
-         hint: tmux attach -t =sandbox-app\n"
+         hint: tmux attach -t \"=sandbox-app\"\n"
     )
 }
 
@@ -351,7 +351,7 @@ fn a_project_with_dots_has_a_session() {
         run(&["run", "--tmux", "fix", "sleep", "600"])
             .stderr(
                 "opened window 'fix' in tmux session 'sandbox-my_app_2'\n\
-                 hint: tmux attach -t =sandbox-my_app_2\n",
+                 hint: tmux attach -t \"=sandbox-my_app_2\"\n",
             )
             .ok();
     }

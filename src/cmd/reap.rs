@@ -225,16 +225,20 @@ impl Reaper<'_> {
         out: Out,
     ) -> Result<()> {
         let items: Vec<Item> = trash::items(&here.worktrees).into_iter().flatten().collect();
+        let left = purge::leftovers(&here.place.trash_folders(), &here.repo.common);
         if !self.args.has(&ALL) {
-            self.check_names(&items)?;
+            let known: Vec<&Item> = items.iter().chain(&left).collect();
+            self.check_names(&known)?;
         }
         let main = (!here.worktrees.main.bare).then_some(here.worktrees.main.path.as_path());
         let holder = here.trash_for_reading(lock);
         let mut marked = items.iter().any(|item| item.journal.stage == Stage::Purging);
         for item in items.iter().filter(|item| item.journal.stage == Stage::Trashed) {
             let Some(why) = self.why_purge(item, period) else { continue };
-            let losses =
-                if self.is_named(item) { Vec::new() } else { holder.losses(item, main, processes) };
+            let losses = match self.is_named(item) {
+                true => holder.obstacles(item, processes),
+                false => holder.losses(item, main, processes),
+            };
             let room = size::of(&item.tree()).unwrap_or(0);
             if !losses.is_empty() {
                 let reason = format!("{}, {}", losses.join(", "), size::in_words(room));
@@ -250,7 +254,6 @@ impl Reaper<'_> {
             marked = true;
             self.trash_line(item, "purged", "purged", why);
         }
-        let left = purge::leftovers(&here.place.trash_folders(), &here.repo.common);
         if (marked || !left.is_empty())
             && lock.is_some()
             && background::purge(&here.repo.common).is_err()
@@ -270,9 +273,9 @@ impl Reaper<'_> {
     }
 
     /// Every name must mean one item: deleting the wrong one cannot be undone.
-    fn check_names(&self, items: &[Item]) -> Result<()> {
+    fn check_names(&self, items: &[&Item]) -> Result<()> {
         for word in &self.args.operands {
-            let found: Vec<&Item> = items.iter().filter(|item| names(item, word)).collect();
+            let found: Vec<&&Item> = items.iter().filter(|item| names(item, word)).collect();
             let by_id = found.iter().any(|item| *word == *item.journal.id);
             let name = word.to_string_lossy().into_owned();
             match &found[..] {

@@ -52,7 +52,8 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         }
     } else {
         let mut here = Here::find(args, out)?;
-        if trash::is_unfinished(&here.worktrees) {
+        // Looking changes nothing.
+        if !args.operands.is_empty() && trash::is_unfinished(&here.worktrees) {
             here = Here::locked(here.repo, args, out)?.0;
         }
         for item in trash::items(&here.worktrees) {
