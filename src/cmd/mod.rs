@@ -8,6 +8,7 @@ mod reap;
 mod restore;
 mod rm;
 mod run;
+mod setup;
 mod show;
 mod stop;
 
@@ -31,6 +32,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         () if std::ptr::eq(command, &raw const spec::NEW) => new::run(args, out),
         () if std::ptr::eq(command, &raw const spec::SHOW) => show::run(args, out),
         () if std::ptr::eq(command, &raw const spec::PATH) => path::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::SETUP) => setup::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RUN) => run::run(args, out),
         () if std::ptr::eq(command, &raw const spec::STOP) => stop::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RM) => rm::run(args, out),

@@ -1,0 +1,16 @@
+//! The table as completions for bash, zsh and fish.
+
+/// `completions/git-sandbox.bash`
+pub fn bash() -> String {
+    String::new()
+}
+
+/// `completions/_git-sandbox`
+pub fn zsh() -> String {
+    String::new()
+}
+
+/// `completions/git-sandbox.fish`
+pub fn fish() -> String {
+    String::new()
+}
