@@ -110,6 +110,8 @@ pub static SHORT_HELP: Opt =
     Opt { long: "", short: Some('h'), value: None, help: "show the usage" };
 /// `--help`
 pub static HELP: Opt = switch("help", "show the options with their meaning");
+/// `--version`, which only the program itself takes
+pub static VERSION: Opt = switch("version", "show the version");
 /// `--color`
 pub static COLOR: Opt = valued(
     "color",
@@ -152,6 +154,9 @@ pub static NUL: Opt =
     Opt { long: "", short: Some('z'), value: None, help: "print paths only, each ended by a NUL" };
 /// `--names`
 pub static NAMES: Opt = switch("names", "print names only");
+/// `--describe`
+pub static DESCRIBE: Opt =
+    switch("describe", "with --names: add a tab and a few words, as completion shows them");
 
 /// `--force`
 pub static FORCE: Opt = Opt {
@@ -218,7 +223,7 @@ pub static ALL_HERE: Opt = switch("all", "in every sandbox of this repository");
 pub static PRINT: Opt = valued(
     "print",
     "what",
-    Kind::OneOf(&["man", "bash", "zsh", "fish"]),
+    Kind::OneOf(&["man", "bash", "zsh", "fish", "fish-conf"]),
     "print one of the files, for packagers",
 );
 /// `--uninstall`
@@ -259,7 +264,7 @@ Every linked worktree of the repository is listed. Those outside the root, made 
 --dir, by plain git or by another tool, are 'external'.",
     operands: &[],
     after_dashes: AfterDashes::Operands,
-    options: &[&ALL, &NAMES, &NUL, &ROOT, &JSON],
+    options: &[&ALL, &NAMES, &DESCRIBE, &NUL, &ROOT, &JSON],
 };
 
 /// `git sandbox show`
@@ -305,7 +310,7 @@ pub static RESTORE: Command = Command {
 it is the newest. Without it, what can be brought back is listed.",
     operands: &[Operand { name: "name", kind: Kind::Removed, times: Times::Optional }],
     after_dashes: AfterDashes::Operands,
-    options: &[&AS, &ALL, &ROOT, &JSON],
+    options: &[&AS, &ALL, &NAMES, &DESCRIBE, &ROOT, &JSON],
 };
 
 /// `git sandbox reap`
@@ -356,7 +361,7 @@ pub static STOP: Command = Command {
 What 'run' or 'new' started there gets TERM, and KILL if it has not ended in time. With
 --rm the sandbox is then moved to the trash, unless there is work in it. Inside a sandbox,
 <name> defaults to it.",
-    operands: &[Operand { name: "name", kind: Kind::Removed, times: Times::Many }],
+    operands: &[Operand { name: "name", kind: Kind::Sandbox, times: Times::Many }],
     after_dashes: AfterDashes::Operands,
     options: &[&RM_TOO, &FORCE, &TIMEOUT, &ALL_HERE, &ROOT],
 };
@@ -397,6 +402,13 @@ impl Times {
 }
 
 impl Opt {
+    /// Every form in which it can be typed, the short one first.
+    pub fn forms(&self) -> Vec<String> {
+        let short = self.short.map(|short| format!("-{short}"));
+        let long = (!self.long.is_empty()).then(|| format!("--{}", self.long));
+        short.into_iter().chain(long).collect()
+    }
+
     /// As it is typed, in its longest form.
     pub fn typed(&self) -> String {
         match self.short {

@@ -207,7 +207,7 @@ impl Reaper<'_> {
         processes: &Processes,
         out: Out,
     ) -> Result<()> {
-        let items: Vec<Item> = trash::items(&here.worktrees).into_iter().flatten().collect();
+        let items: Vec<Item> = trash::items(&here.worktrees.linked).into_iter().flatten().collect();
         let main = (!here.worktrees.main.bare).then_some(here.worktrees.main.path.as_path());
         let mut marked = items.iter().any(|item| item.journal.stage == Stage::Purging);
         for item in items.iter().filter(|item| item.journal.stage == Stage::Trashed) {
@@ -232,7 +232,7 @@ impl Reaper<'_> {
         }
         if marked && lock.is_some() && background::purge(&here.repo.common).is_err() {
             out.note("deleting what was purged");
-            for item in trash::items(&here.worktrees).into_iter().flatten() {
+            for item in trash::items(&here.worktrees.linked).into_iter().flatten() {
                 if item.journal.stage == Stage::Purging {
                     here.trash_for_reading(lock).purge(&item)?;
                 }
@@ -260,7 +260,7 @@ impl Reaper<'_> {
 
     /// Deletes what an earlier run marked. Only the last steps need the lock.
     fn finish(&mut self, here: &Here, lock: Option<Lock>, out: Out) -> Result<()> {
-        let items: Vec<Item> = trash::items(&here.worktrees).into_iter().flatten().collect();
+        let items: Vec<Item> = trash::items(&here.worktrees.linked).into_iter().flatten().collect();
         drop(lock);
         for item in items.iter().filter(|item| item.journal.stage == Stage::Purging) {
             let tree = item.tree();
