@@ -27,6 +27,7 @@ mod rm_missing;
 mod rm_places;
 mod root;
 mod show;
+mod sync;
 mod trash;
 mod usage;
 mod work;

@@ -13,6 +13,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         Some("man") => man::page(),
         Some("bash") => complete::bash(),
         Some("zsh") => complete::zsh(),
+        Some("fish-conf") => complete::fish_conf(),
         _ => complete::fish(),
     };
     out.answer_raw(text.as_bytes())?;
