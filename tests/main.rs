@@ -26,6 +26,7 @@ mod rm_branch;
 mod rm_missing;
 mod rm_places;
 mod root;
+mod shells;
 mod show;
 mod sync;
 mod trash;
