@@ -124,8 +124,17 @@ __git_sandbox_folders ()
 {
 	local folder value=${cur#"$lead"}
 	compopt -o filenames 2>/dev/null
-	for folder in $(cd -- "${__git_C_args[1]:-.}" 2>/dev/null && compgen -d -- "$value"); do
+	for folder in $(__git_sandbox_cd && compgen -d -- "$value"); do
 		COMPREPLY+=("$folder/")
+	done
+}
+
+# Goes to where the -C that were typed lead, one after the other.
+__git_sandbox_cd ()
+{
+	local word
+	for word in ${__git_C_args:+"${__git_C_args[@]}"}; do
+		[[ $word == -C ]] || cd -- "$word" 2>/dev/null || return
 	done
 }
 
@@ -149,6 +158,8 @@ _git_sandbox ()
 	# Where nothing fits, file names do not fit either.
 	compopt +o default +o bashdefault 2>/dev/null
 	COMPREPLY=()
+	# git's own completion takes the folders as they were typed.
+	[[ -z ${__git_C_args-} ]] || __git_C_args=("${__git_C_args[@]/#\~\//$HOME/}")
 	command=${words[i]}
 	if ((i == cword)) && [[ $cur != -* ]]; then
 		local end=' '

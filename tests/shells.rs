@@ -77,8 +77,8 @@ fn home() -> Test {
     test.git(&["config", "--global", "alias.sb", "sandbox"]);
     test.new_sandbox(&["fix"]);
     test.new_sandbox(&["feat/ui"]);
-    test.git(&["worktree", "add", "--quiet", "--detach", "../odd name"]);
-    test.git(&["worktree", "lock", "../odd name"]);
+    test.git(&["worktree", "add", "--quiet", "--detach", ODD]);
+    test.git(&["worktree", "lock", ODD]);
     test.new_sandbox(&["old"]);
     assert!(test.run(&["rm", "old"]).output().status.success());
     fs::create_dir_all(test.app().join("docs/deep")).unwrap();
@@ -240,8 +240,13 @@ fn candidates(shell: Shell, test: &Test, command: &str, value: &str) -> Offer {
     offer(shell, &list)
 }
 
-const SANDBOXES: [(&str, &str); 3] =
-    [("feat-ui", "feat/ui, ready"), ("fix", "fix, ready"), ("odd name", "detached, ready, locked")];
+/// A worktree whose name no shell can do without quoting.
+const ODD: &str = "../odd: $na'me";
+const SANDBOXES: [(&str, &str); 3] = [
+    ("feat-ui", "feat/ui, ready"),
+    ("fix", "fix, ready"),
+    ("odd: $na'me", "detached, ready, locked"),
+];
 
 fn offer(shell: Shell, list: &[(&str, &str)]) -> Offer {
     let words = |words: &str| if shell == Bash { String::new() } else { words.to_owned() };
@@ -355,6 +360,7 @@ fn the_line_is_understood(shell: Shell) {
         ("git sandbox sh", show.clone()),
         ("git sandbox show f", only(&sandboxes, "f")),
         ("git sandbox show --json o", only(&sandboxes, "o")),
+        ("git sandbox show odd:", only(&sandboxes, "odd:")),
         ("git sandbox rm fix f", only(&sandboxes, "f")),
         ("git sandbox rm --root docs fix ", sandboxes.clone()),
         ("git sandbox rm -- f", only(&sandboxes, "f")),
@@ -370,6 +376,7 @@ fn the_line_is_understood(shell: Shell) {
         // Another repository.
         ("git -C ../other sandbox rm ", theirs.clone()),
         ("git -C ../other -c core.abbrev=7 sandbox rm ", theirs.clone()),
+        ("git -C ~/other sandbox rm ", theirs.clone()),
         ("git -C ../other sandbox new --dir ", lib),
         ("git -C ../nowhere sandbox rm ", nothing),
         ("git -c core.abbrev=7 sandbox rm ", sandboxes.clone()),
