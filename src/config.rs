@@ -41,13 +41,19 @@ impl Config {
         })
     }
 
-    /// The keys of filter programs that are set.
-    pub fn filters(&self) -> impl Iterator<Item = &str> {
-        let programs = [".clean", ".smudge", ".process", ".required"];
+    /// Whether a repository with this local config could make git start a program, or read config
+    /// that does.
+    pub fn starts_programs(&self) -> bool {
+        let leads = [
+            "filter.",
+            "include.",
+            "includeif.",
+            "extensions.worktreeconfig",
+            "extensions.partialclone",
+        ];
         let keys = self.entries.iter().map(|(key, _)| key.as_str());
-        keys.filter(move |key| {
-            key.starts_with("filter.") && programs.iter().any(|program| key.ends_with(program))
-        })
+        keys.into_iter()
+            .any(|key| leads.iter().any(|lead| key.starts_with(lead)) || key.ends_with(".promisor"))
     }
 
     /// The fetch refspecs, as pairs of remote and refspec.

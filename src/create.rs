@@ -164,7 +164,9 @@ impl Maker<'_> {
         }
         let trashed = worktrees.linked.iter().filter_map(|tree| Some((tree, trash::pin_of(tree)?)));
         for (tree, pin) in trashed {
-            if sandbox::branch_held_by(&tree.entry).as_deref() == Some(branch) {
+            let unborn =
+                tree.record.branch == Some(resolve::full(branch)) && tree.record.head.is_none();
+            if unborn || sandbox::branch_held_by(&tree.entry).as_deref() == Some(branch) {
                 let branch = branch.to_string_lossy().into_owned();
                 return Err(Error::HeldInTrash { branch, id: pin.id });
             }
@@ -237,7 +239,8 @@ impl Maker<'_> {
             let holds =
                 if holds.is_empty() { "nothing uncommitted".into() } else { holds.join(", ") };
             self.out.hint(&format!("a removed sandbox '{name}' is in the trash ({holds}):"));
-            self.out.hint(&format!("git sandbox restore {id} --as {name}-old"));
+            let name = shell_word(&format!("{name}-old"));
+            self.out.hint(&format!("git sandbox restore {id} --as {name}"));
         }
     }
 
@@ -268,7 +271,11 @@ impl Maker<'_> {
         let made = self
             .register(&git, wish, target, &start, worktrees, &parent, &mut undo)
             .and_then(|(path, entry)| {
-                let own = Lock::exclusive(&live::lock_path(&entry), self.out)?;
+                let own =
+                    Lock::if_free(&live::lock_path(&entry))?.ok_or_else(|| Error::Damaged {
+                        name: wish.folder.clone(),
+                        why: "somebody uses it already".into(),
+                    })?;
                 record::write(&entry, &self.facts(wish, before, &start))?;
                 Ok((path, entry, own))
             });
@@ -401,7 +408,7 @@ impl Maker<'_> {
                 }
                 _ => {}
             }
-            fill.check_out()?;
+            fill.complete()?;
             troubles = fill.furnish();
         }
         let mut facts = record::read(&there.entry);
@@ -415,7 +422,10 @@ impl Maker<'_> {
     /// From here on it is everybody's.
     fn open_up(&self, path: &Path, entry: &Path) -> Result<()> {
         let locked = entry.join("locked");
-        fs::remove_file(&locked).at("unlock", &locked)?;
+        // Somebody may have locked it otherwise meanwhile: that lock is theirs.
+        if fs::read_to_string(&locked).is_ok_and(|reason| reason.trim_end() == CREATING) {
+            fs::remove_file(&locked).at("unlock", &locked)?;
+        }
         place::touch(path, self.now)
     }
 }

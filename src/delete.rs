@@ -50,10 +50,25 @@ fn empty(folder: &OwnedFd) -> rustix::io::Result<()> {
         }
     }
     for name in folders {
-        empty(&step_into(folder, name.as_c_str())?)?;
+        let inner = match step_into(folder, name.as_c_str()) {
+            Err(Errno::ACCESS) => {
+                open_up(folder, name.as_c_str())?;
+                step_into(folder, name.as_c_str())
+            }
+            other => other,
+        };
+        empty(&inner?)?;
         unlinkat(folder, name.as_c_str(), AtFlags::REMOVEDIR)?;
     }
     Ok(())
+}
+
+/// Makes a folder that its owner may not even look into readable; by a descriptor of the folder
+/// itself, so that no symlink can stand in for it.
+fn open_up(folder: impl AsFd, name: &std::ffi::CStr) -> rustix::io::Result<()> {
+    let handle = openat(folder, name, FOLDER | OFlags::PATH, Mode::empty())?;
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&handle));
+    rustix::fs::chmod(path, Mode::RWXU)
 }
 
 fn is_folder(folder: impl AsFd, name: &std::ffi::CStr) -> rustix::io::Result<bool> {

@@ -37,6 +37,8 @@ pub enum Error {
     UnknownTrash { name: String, nearest: Option<String> },
     NotThere { name: String, path: PathBuf, why: &'static str },
     Damaged { name: String, why: String },
+    Unfinished { name: String },
+    Gone { name: String },
     NotForgotten { name: String, path: PathBuf, why: String },
     UnknownSandbox { name: String, nearest: Option<String> },
     Ambiguous { word: String, candidates: Vec<String> },
@@ -86,7 +88,7 @@ impl Error {
             }
             Error::BadName { slug, .. } => vec![format!("git sandbox new {slug}")],
             Error::CheckedOutInMain { branch, slug } => {
-                vec![format!("git sandbox new {slug} --from {}", shell_word(branch))]
+                vec![format!("git sandbox new {} --from {}", shell_word(slug), shell_word(branch))]
             }
             Error::FromExisting { branch, .. } => {
                 let word = shell_word(branch);
@@ -100,11 +102,12 @@ impl Error {
             Error::NoStart { .. } => vec!["name a branch, a tag or a commit".into()],
             Error::Root { hint: Some(hint), .. } => vec![hint.clone()],
             Error::RestoreTaken { name, .. } => {
-                vec![format!("git sandbox restore {} --as <name>", shell_word(name))]
+                let other = shell_word(&format!("{name}-2"));
+                vec![format!("git sandbox restore {} --as {other}", shell_word(name))]
             }
             Error::Refused { name, force: Some(force), .. } => {
                 let name = shell_word(name);
-                vec![format!("git sandbox rm {force} {name} moves it to the trash as it is")]
+                vec![format!("to move it to the trash as it is: git sandbox rm {force} {name}")]
             }
             Error::HeldInTrash { id, .. } => {
                 vec![format!("git sandbox restore {}", shell_word(id))]
@@ -120,6 +123,9 @@ impl Error {
                 ),
             ],
             Error::Damaged { .. } => vec!["git worktree repair".into()],
+            Error::Unfinished { name } | Error::Gone { name } => {
+                vec![format!("git sandbox new {}", shell_word(name))]
+            }
             Error::NotForgotten { path, .. } => vec![
                 "if you can do without them:".into(),
                 format!(
@@ -192,6 +198,10 @@ impl fmt::Display for Error {
             Error::NotThere { name, path, why } => {
                 write!(f, "cannot reach sandbox '{name}' at '{}': {why}", path.display())
             }
+            Error::Unfinished { name } => {
+                write!(f, "sandbox '{name}' is being created, or its creation was interrupted")
+            }
+            Error::Gone { name } => write!(f, "the folder of sandbox '{name}' is gone"),
             Error::NotForgotten { name, why, .. } => {
                 write!(f, "cannot forget '{name}', whose folder is gone: {why}")
             }
@@ -249,7 +259,7 @@ pub fn plain(error: &io::Error) -> String {
 /// A word as a shell takes it, quoted only where it must be.
 pub fn shell_word(word: &str) -> String {
     let bare = |c: char| c.is_alphanumeric() || "-_./+@%:,=".contains(c);
-    if !word.is_empty() && word.chars().all(bare) {
+    if !word.is_empty() && word.chars().all(bare) && !word.starts_with('=') {
         word.to_owned()
     } else if word.contains(['"', '$', '`', '\\', '!']) {
         format!("'{}'", word.replace('\'', r"'\''"))

@@ -21,8 +21,10 @@ pub struct Everywhere {
     pub config: Config,
     /// The common dirs of repositories that can be reached, this one's included.
     pub commons: BTreeSet<PathBuf>,
-    /// Folders that name a repository which cannot be reached, or which does not know them.
+    /// Worktrees of repositories that cannot be reached.
     pub orphans: Vec<PathBuf>,
+    /// Folders below a home that git has no entry for, or none that names them.
+    pub strays: Vec<PathBuf>,
 }
 
 impl Everywhere {
@@ -40,15 +42,17 @@ impl Everywhere {
         };
         let root = Root::wanted(root, &config, &git)?;
         let mut commons: BTreeSet<PathBuf> = here.into_iter().map(|repo| repo.common).collect();
-        let mut orphans = Vec::new();
+        let (mut orphans, mut strays) = (Vec::new(), Vec::new());
         for folder in root.homes().iter().flat_map(|home| folders(home)) {
-            match repo::folder_points_to(&folder) {
-                Some(entry) if is_known(&entry, &folder) => commons.extend(common_of(&entry)),
-                Some(entry) => {
-                    commons.extend(common_of(&entry).filter(|common| is_there(common)));
-                    orphans.push(folder);
+            let entry = repo::folder_points_to(&folder);
+            match entry.as_deref().and_then(|entry| Some((entry, common_of(entry)?))) {
+                Some((entry, common)) if is_known(entry, &folder) => drop(commons.insert(common)),
+                Some((_, common)) if is_there(&common) => {
+                    commons.insert(common);
+                    strays.push(folder);
                 }
-                None => {}
+                Some(_) => orphans.push(folder),
+                None => strays.push(folder),
             }
         }
         for folder in root.trash_folders() {
@@ -56,8 +60,15 @@ impl Everywhere {
             let common = journal.map(|journal| journal.common).filter(|common| is_there(common));
             commons.extend(common);
         }
-        Ok(Everywhere { root, config, commons, orphans })
+        Ok(Everywhere { root, config, commons, orphans, strays })
     }
+}
+
+/// Whether a folder is a worktree of a repository that cannot be reached. Nothing else is an orphan:
+/// not a submodule, not a copy, not one whose entry was pruned.
+pub fn is_orphan(folder: &Path) -> bool {
+    let common = repo::folder_points_to(folder).and_then(|entry| common_of(&entry));
+    common.is_some_and(|common| !is_there(&common))
 }
 
 /// Whether an entry is there and names this folder.
@@ -77,7 +88,9 @@ pub fn common_of(entry: &Path) -> Option<PathBuf> {
 
 fn folders(home: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(home).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let hidden = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");
+    let folders =
+        entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()) && !hidden(entry));
     let mut folders: Vec<_> = folders.map(|folder| folder.path()).collect();
     folders.sort();
     folders

@@ -1,14 +1,17 @@
 //! The second half of a creation, outside the repository lock and under the sandbox's own: files and
 //! hook as `git worktree add` would, then what a checkout lacks and the user's setup commands.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::{Doing, Error, Result};
 use crate::git::Git;
 use crate::include;
 use crate::lock::Lock;
+use crate::porcelain;
 use crate::repo::Repo;
 use crate::run::Session;
 use crate::signals;
@@ -41,6 +44,41 @@ impl Fill<'_> {
             return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
         }
         Ok(())
+    }
+
+    /// Completes a checkout that was interrupted. A file that is already there stays as it is, unless
+    /// it is the beginning of what git was writing.
+    pub fn complete(&self) -> Result<()> {
+        let git = self.git();
+        let doing = "complete the checkout";
+        git.call(["read-tree", "HEAD"]).done(doing)?;
+        // Its exit code only says that some files were there.
+        git.call(["checkout-index", "--all", "--quiet"]).ask()?;
+        git.call(["update-index", "-q", "--refresh"]).ask()?;
+        let differing =
+            git.look(["diff-files", "--name-only", "-z", "--ignore-submodules=all"]).read(doing)?;
+        for path in porcelain::paths(&differing) {
+            if self.is_cut_short(&git, &path)? {
+                git.call(["checkout-index", "--force", "--quiet", "--"]).arg(&path).done(doing)?;
+            }
+        }
+        if self.repo.config.boolean("core.sparsecheckout")? == Some(true) {
+            git.call(["sparse-checkout", "reapply"]).done(doing)?;
+        }
+        signals::check()
+    }
+
+    /// Whether a file is only the beginning of what git would write.
+    fn is_cut_short(&self, git: &Git, path: &Path) -> Result<bool> {
+        let written =
+            git.call(["checkout-index", "--temp", "-z", "--"]).arg(path).read("write a file")?;
+        let name = written.split(|byte| *byte == b'\t').next().unwrap_or_default();
+        let whole = self.session.path.join(OsStr::from_bytes(name));
+        let expected = fs::read(&whole).at("read", &whole);
+        let _ = fs::remove_file(&whole);
+        let there = self.session.path.join(path);
+        let is_file = fs::symlink_metadata(&there).is_ok_and(|meta| meta.is_file());
+        Ok(is_file && expected?.starts_with(&fs::read(&there).at("read", &there)?))
     }
 
     /// Everything after the checkout; what went wrong.

@@ -3,6 +3,7 @@
 //! Nothing of the checkout is run: no hooks, no fsmonitor, and inside nested repositories no
 //! filters either. What cannot be read is an error in its fact, and so counts as work.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::git::Git;
 use crate::keep::{self, Unreached};
-use crate::live::Processes;
+use crate::live::{self, Processes};
+use crate::lock::Lock;
 use crate::porcelain;
 use crate::precious;
 use crate::repo::{Repo, Worktrees};
@@ -39,6 +41,7 @@ pub fn facts(
         contains: contained(repo, worktrees, &sandbox.path),
         mount: mounts().into_iter().find(|mount| mount.starts_with(&sandbox.path)),
         locked: sandbox.locked.clone().filter(|reason| reason != CREATING),
+        // Before any git of ours works in there.
         users: processes.users_of(sandbox).map_err(|error| error.to_string()),
         ..Facts::nothing()
     };
@@ -47,26 +50,33 @@ pub fn facts(
     }
     if sandbox.state == State::Creating {
         facts.changes = Err("its creation was interrupted".into());
+        if Lock::if_free(&live::lock_path(&sandbox.entry)).is_ok_and(|lock| lock.is_none()) {
+            facts.not_ours = Some("it is being created".into());
+        }
         return facts;
     }
     let git = repo.git.at(&sandbox.path);
     let main = (!worktrees.main.bare).then_some(worktrees.main.path.as_path());
     let operation = sandbox.operation(&repo.git, repo.is_reftable());
     let only_here = || {
-        let held = keep::held_by(&repo.git, &sandbox.entry)?;
-        Ok(Unreached::among(&repo.git, &repo.common, &held.commits)?.count(&held.commits))
+        let held = keep::held_by(&repo.git, &sandbox.entry)?.commits;
+        Ok((Unreached::among(&repo.git, &repo.common, &held)?.count(&held), held))
     };
     std::thread::scope(|scope| {
         let files = scope.spawn(|| files(&git, &repo.config, main));
         let hidden = scope.spawn(|| hidden(&git, sandbox));
         let only_here = scope.spawn(|| only_here().map_err(|error: Error| error.to_string()));
-        let nested = nested(&repo.git, &sandbox.path);
+        let nested = nested(&repo.git, &sandbox.path, &sandbox.entry);
         let (changes, precious) = match joined(files.join()) {
             Ok((changes, precious)) => (Ok(changes), Ok(precious)),
             Err(why) => (Err(why), Ok(0)),
         };
-        let (hidden, only_here) = (joined(hidden.join()), joined(only_here.join()));
-        Facts { changes, hidden, operation, nested, precious, only_here, ..facts }
+        let (only_here, held) = match joined(only_here.join()) {
+            Ok((count, held)) => (Ok(count), held),
+            Err(why) => (Err(why), BTreeSet::new()),
+        };
+        let hidden = joined(hidden.join());
+        Facts { changes, hidden, operation, nested, precious, only_here, held, ..facts }
     })
 }
 
@@ -89,10 +99,10 @@ fn joined<T>(result: std::thread::Result<Known<T>>) -> Known<T> {
 /// Why folder and entry cannot be shown to belong together, if so.
 fn broken(sandbox: &Sandbox) -> Option<String> {
     match &sandbox.state {
-        State::Damaged(why) => Some((*why).to_owned()),
-        State::Orphan => Some("its repository cannot be reached".into()),
+        State::Damaged(why) => Some(format!("it is damaged: {why}")),
+        State::Orphan => Some("it is damaged: its repository cannot be reached".into()),
         _ if sandbox.entry.as_os_str().is_empty() => {
-            Some("git's entry for it was not found".into())
+            Some("it is damaged: git's entry for it was not found".into())
         }
         State::Ready | State::Creating | State::Missing => None,
     }
@@ -106,7 +116,7 @@ fn contained(repo: &Repo, worktrees: &Worktrees, folder: &Path) -> Option<PathBu
 }
 
 /// Where file systems are mounted, as far as the system tells.
-fn mounts() -> Vec<PathBuf> {
+pub fn mounts() -> Vec<PathBuf> {
     let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let points = text.split(|byte| *byte == b'\n').filter_map(|line| {
         let point = line.split(|byte| *byte == b' ').nth(4)?;
@@ -179,11 +189,16 @@ fn found_hidden(git: &Git, index: &Path, records: &[u8]) -> Result<Vec<PathBuf>>
     Ok(porcelain::paths(&call(&words).read(doing)?))
 }
 
-/// Repositories inside the folder, submodules included, that hold work of their own.
-fn nested(git: &Git, folder: &Path) -> Known<Vec<PathBuf>> {
+/// Repositories inside the folder, submodules included, that hold work of their own; also clones of
+/// submodules that are not checked out now.
+fn nested(git: &Git, folder: &Path, entry: &Path) -> Known<Vec<PathBuf>> {
     let inside = look_inside(folder).map_err(|error| error.to_string())?;
     let works = |path: &PathBuf| has_work(git, &folder.join(path)).unwrap_or(true);
-    Ok(inside.repositories.into_iter().filter(works).collect())
+    let mut found: Vec<PathBuf> = inside.repositories.into_iter().filter(works).collect();
+    let modules =
+        unsaved_module(git, entry).filter(|name| !found.iter().any(|path| path.ends_with(name)));
+    found.extend(modules);
+    Ok(found)
 }
 
 /// Walks the folder, ignored folders too, without following symlinks.
@@ -222,14 +237,18 @@ fn has_work(git: &Git, folder: &Path) -> Result<bool> {
     let git = git.at(folder);
     // A broken one must not be mistaken for the repository around it.
     let ceiling = folder.parent().unwrap_or(folder);
-    let look = |words: &[&str]| git.look(words).env("GIT_CEILING_DIRECTORIES", ceiling);
+    let look = |words: &[&str]| {
+        let call = git.look(words).env("GIT_CEILING_DIRECTORIES", ceiling);
+        call.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none")
+    };
     let config = look(&["config", "--local", "--list", "-z"]).read("read its config")?;
     let config = Config::parse(&config);
-    let muted: Vec<String> =
-        config.filters().flat_map(|key| ["-c".into(), format!("{key}=")]).collect();
+    // What could start a program there is not asked but counts as work.
+    if config.starts_programs() {
+        return Ok(true);
+    }
     let commits = ["rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
-    let muted: Vec<&str> = muted.iter().map(String::as_str).collect();
-    if !look(&muted).args(commits).read("read its commits")?.is_empty() {
+    if !look(&commits).read("read its commits")?.is_empty() {
         return Ok(true);
     }
     if config.get("core.bare") == Some("true") {
@@ -240,14 +259,14 @@ fn has_work(git: &Git, folder: &Path) -> Result<bool> {
     if !porcelain::flagged(&listed).paths.is_empty() {
         return Ok(true);
     }
-    let words =
-        ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=none"];
-    Ok(!look(&muted).args(words).read("read its changes")?.is_empty())
+    // Submodules of it are found by the walk.
+    let words = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=all"];
+    Ok(!look(&words).read("read its changes")?.is_empty())
 }
 
-/// Clones of submodules in a private git dir that hold commits no remote of theirs has: they would go
-/// with it.
-pub fn modules_with_work(git: &Git, entry: &Path) -> Option<String> {
+/// A clone of a submodule in a private git dir that holds commits no remote of it has: it would go
+/// with the entry.
+fn unsaved_module(git: &Git, entry: &Path) -> Option<PathBuf> {
     let modules = look_inside(&entry.join("modules")).ok()?.repositories;
     let saved = |path: &PathBuf| {
         let mut dir = std::ffi::OsString::from("--git-dir=");
@@ -256,7 +275,12 @@ pub fn modules_with_work(git: &Git, entry: &Path) -> Option<String> {
         let answer = git.look([dir]).args(words).ask();
         answer.is_ok_and(|answer| answer.ok() && answer.stdout.is_empty())
     };
-    let unsaved = modules.into_iter().find(|path| !saved(path))?;
+    modules.into_iter().find(|path| !saved(path))
+}
+
+/// The same in words.
+pub fn modules_with_work(git: &Git, entry: &Path) -> Option<String> {
+    let unsaved = unsaved_module(git, entry)?;
     Some(format!("its submodule '{}' has commits that are nowhere else", unsaved.display()))
 }
 

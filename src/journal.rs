@@ -14,6 +14,12 @@ use crate::porcelain::Record;
 
 const PINNED: &str = "git-sandbox: trashed ";
 const FILE: &str = "journal.json";
+/// The folder of the trash in the root.
+pub const TRASH: &str = ".trash";
+/// The folder of the trash beside a sandbox on another file system.
+pub const TRASH_BESIDE: &str = ".git-sandbox-trash";
+/// What is being deleted, inside its folder of the trash.
+pub const GONE: &str = "gone";
 /// The sandbox's folder inside its folder of the trash.
 pub const TREE: &str = "tree";
 
@@ -62,8 +68,16 @@ impl Pin {
     }
 
     /// From a lock reason, if it is one of ours.
+    ///
+    /// Anybody can write a lock reason: one that leads anywhere but into a trash is not ours.
     pub fn parse(reason: &str) -> Option<Pin> {
-        serde_json::from_str(reason.strip_prefix(PINNED)?).ok()
+        let pin: Pin = serde_json::from_str(reason.strip_prefix(PINNED)?).ok()?;
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+        let named = !pin.id.is_empty() && pin.id.chars().all(plain);
+        let trash = pin.at.parent().and_then(Path::file_name)?;
+        let placed = pin.at.is_absolute() && pin.at.file_name()? == pin.id.as_str();
+        let placed = placed && (trash == TRASH || trash == TRASH_BESIDE);
+        (named && placed).then_some(pin)
     }
 
     /// Whether git lists this worktree inside the trash.
@@ -131,6 +145,9 @@ pub struct Journal {
     pub holds: Vec<String>,
     /// Submodules and nested repositories with work of their own, when it was removed.
     pub nested: Vec<PathBuf>,
+    /// What could not be told when it was removed.
+    #[serde(default)]
+    pub doubts: Vec<String>,
 }
 
 impl Journal {
@@ -213,7 +230,7 @@ mod tests {
     #[test]
     fn a_pin_survives_git() {
         let locked = Some(Reason::Bytes(vec![b'a', b'\n', 0xff]));
-        let pin = Pin { id: "x-1".into(), at: "/t/x-1".into(), locked };
+        let pin = Pin { id: "x-1".into(), at: "/.trash/x-1".into(), locked };
         let reason = format!("{PINNED}{}", serde_json::to_string(&pin).unwrap());
         assert!(!reason.contains('\n'));
         assert_eq!(Pin::parse(&reason), Some(pin));

@@ -28,6 +28,13 @@ pub struct Held {
     tags: BTreeSet<String>,
 }
 
+impl Held {
+    /// Whether there is nothing in it that only a ref of its own could keep.
+    pub fn is_commits_only(&self) -> bool {
+        self.files.is_empty() && self.tags.is_empty()
+    }
+}
+
 /// Commits that no shared ref reaches, with their parents.
 #[derive(Debug, Default)]
 pub struct Unreached(HashMap<String, Vec<String>>);
@@ -37,7 +44,13 @@ impl Unreached {
     /// worktrees in one go. Ids of nothing are passed over.
     pub fn among(git: &Git, common: &Path, ids: &BTreeSet<String>) -> Result<Unreached> {
         // Of the main worktree's own refs none counts: they come and go with its operations.
-        let shared = ["--exclude=refs/bisect/*", "--exclude=refs/worktree/*", "--glob=refs/*"];
+        // Nor what was kept for another sandbox, which goes when that one is restored.
+        let shared = [
+            "--exclude=refs/bisect/*",
+            "--exclude=refs/worktree/*",
+            "--exclude=refs/sandbox/kept/*",
+            "--glob=refs/*",
+        ];
         Unreached::ask(git, common, ids, &shared)
     }
 
@@ -86,13 +99,7 @@ impl Unreached {
     }
 }
 
-/// Makes the ref that keeps what only the worktree with this private git dir holds; how many
-/// commits that is. Where there is nothing to keep there is no ref.
-pub fn keep(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<u64> {
-    keep_all(git, common, &held_by(git, entry)?, id)
-}
-
-/// The same, and what is staged: for an entry that goes for good. What was kept, in words.
+/// Keeps what an entry holds, and what is staged: for an entry that goes for good. What was kept, in words.
 pub fn keep_with_index(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<Option<String>> {
     let mut held = held_by(git, entry)?;
     let mut kept = Vec::new();
@@ -110,12 +117,14 @@ pub fn keep_with_index(git: &Git, common: &Path, entry: &Path, id: &str) -> Resu
             kept.push("what was staged".to_owned());
         }
     }
-    let count = keep_all(git, common, &held, id)?;
+    let count = keep(git, common, &held, id)?;
     kept.extend((count > 0).then(|| format!("{}{ONLY_HERE}", counted(count, "commit"))));
     Ok((!kept.is_empty()).then(|| format!("kept {} in {KEPT}{id}", kept.join(" and "))))
 }
 
-fn keep_all(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
+/// Makes the ref that keeps what only one worktree holds; how many commits that is. Where there is
+/// nothing to keep there is no ref.
+pub fn keep(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     let unreached = Unreached::among(git, common, &held.commits)?;
     let tips = unreached.tips(&held.commits);
     if tips.is_empty() && held.files.is_empty() && held.tags.is_empty() {
@@ -123,6 +132,15 @@ fn keep_all(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     }
     let doing = "keep commits that only it holds";
     let git = git.at(common);
+    let name = format!("{KEPT}{id}");
+    let before = parents_of(&git, &name)?;
+    let new =
+        |tip: &&str| before.as_ref().is_none_or(|(_, parents)| !parents.iter().any(|id| id == tip));
+    if before.is_some() && !tips.iter().any(new) {
+        return Ok(unreached.count(&held.commits));
+    }
+    let tips = tips.into_iter().chain(before.iter().map(|(commit, _)| commit.as_str()));
+    let tips: Vec<&str> = tips.collect();
     let entries: String = held.files.iter().map(String::as_str).collect();
     let tree = git.look(["mktree"]).ask_with(entries.into_bytes())?;
     let tree = String::from_utf8_lossy(&tree.stdout).trim().to_owned();
@@ -131,7 +149,7 @@ fn keep_all(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     let parents = tips.iter().flat_map(|tip| ["-p", tip]);
     let commit = git.look(identity).args(["commit-tree", "-m", &message]).args(parents).arg(tree);
     let commit = commit.line(doing)?;
-    git.look(["update-ref", &format!("{KEPT}{id}")]).arg(commit).done(doing)?;
+    git.look(["update-ref", &name]).arg(commit).done(doing)?;
     // A tag can be neither a parent nor a file.
     for (number, tag) in held.tags.iter().enumerate() {
         git.look(["update-ref", &format!("{KEPT}{id}.tag{number}"), tag]).done(doing)?;
@@ -139,7 +157,16 @@ fn keep_all(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     Ok(unreached.count(&held.commits))
 }
 
-/// Drops what was kept, once the worktree itself holds it as before.
+/// What is kept at a ref: its commit and that one's parents.
+fn parents_of(git: &Git, name: &str) -> Result<Option<(String, Vec<String>)>> {
+    let found =
+        git.look(["rev-list", "--no-walk", "--parents", "--ignore-missing", name, "--"]).ask()?;
+    let text = String::from_utf8_lossy(&found.stdout).into_owned();
+    let mut ids = text.split_whitespace().map(str::to_owned);
+    Ok(ids.next().filter(|_| found.ok()).map(|commit| (commit, ids.collect())))
+}
+
+/// Drops what was kept for a removal that did not happen.
 pub fn let_go(git: &Git, common: &Path, id: &str) -> Result<()> {
     let (git, name) = (git.at(common), format!("{KEPT}{id}"));
     let words = ["for-each-ref", "--format=%(refname)", &name, &format!("{name}.tag*")];
@@ -150,10 +177,30 @@ pub fn let_go(git: &Git, common: &Path, id: &str) -> Result<()> {
     Ok(())
 }
 
+/// Drops what was kept for a sandbox that is back, if it holds all of it itself again: its reflog
+/// may have expired meanwhile.
+pub fn let_go_if_held(git: &Git, common: &Path, entry: &Path, id: &str) -> Result<()> {
+    let Some((_, parents)) = parents_of(&git.at(common), &format!("{KEPT}{id}"))? else {
+        return Ok(());
+    };
+    // Nothing protects what only ORIG_HEAD names.
+    let held = held_without(git, entry, "ORIG_HEAD")?.commits;
+    let lost: BTreeSet<String> =
+        parents.into_iter().filter(|parent| !held.contains(parent)).collect();
+    match Unreached::among(git, common, &lost)?.count(&lost) {
+        0 => let_go(git, common, id),
+        _ => Ok(()),
+    }
+}
+
 /// Everything in a private git dir that reads like an object id: HEAD, its reflog, pseudo refs such
 /// as `MERGE_HEAD`, refs of its own, and the state of operations in progress, where ids may be
 /// shortened and may be of trees.
 pub fn held_by(git: &Git, entry: &Path) -> Result<Held> {
+    held_without(git, entry, "")
+}
+
+fn held_without(git: &Git, entry: &Path, without: &str) -> Result<Held> {
     let plain = ["HEAD", "ORIG_HEAD", "logs"].map(|name| entry.join(name));
     let mut held = Held::default();
     let (mut doubtful, mut named) = (BTreeSet::new(), BTreeSet::new());
@@ -163,7 +210,7 @@ pub fn held_by(git: &Git, entry: &Path) -> Result<Held> {
             let (Ok(kind), path) = (file.file_type(), file.path()) else { continue };
             if kind.is_dir() && file.file_name() != "modules" && file.file_name() != "reftable" {
                 todo.push(path);
-            } else if kind.is_file() && !is_index(&path) {
+            } else if kind.is_file() && !is_index(&path) && file.file_name() != without {
                 let bytes = fs::read(&path).unwrap_or_default();
                 match () {
                     () if plain.iter().any(|plain| path.starts_with(plain)) => {
@@ -178,7 +225,7 @@ pub fn held_by(git: &Git, entry: &Path) -> Result<Held> {
         }
     }
     if entry.join("reftable").is_dir() {
-        named.extend(ids_in_table(git, entry)?);
+        named.extend(ids_in_table(git, entry, without)?);
     }
     doubtful.extend(named.iter().cloned());
     doubtful.retain(|id| !held.commits.contains(id));
@@ -231,7 +278,7 @@ fn tree_entry(id: &str) -> String {
 }
 
 /// With reftable, refs and reflog are in the table: git is asked.
-fn ids_in_table(git: &Git, entry: &Path) -> Result<BTreeSet<String>> {
+fn ids_in_table(git: &Git, entry: &Path, without: &str) -> Result<BTreeSet<String>> {
     let own = within(
         git,
         entry,
@@ -240,6 +287,9 @@ fn ids_in_table(git: &Git, entry: &Path) -> Result<BTreeSet<String>> {
     let refs = own.read("read its refs")?;
     let text = String::from_utf8_lossy(&refs);
     let private = |name: &str| {
+        if name == without {
+            return false;
+        }
         let own = ["refs/worktree/", "refs/bisect/", "refs/rewritten/"];
         !name.starts_with("refs/") || own.iter().any(|lead| name.starts_with(lead))
     };

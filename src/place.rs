@@ -194,6 +194,11 @@ impl Place {
         Ok(real(&self.root))
     }
 
+    /// Every folder of the trash in the root.
+    pub fn trash_folders(&self) -> Vec<PathBuf> {
+        matching(&self.root.join(".trash"), "", "")
+    }
+
     fn other_name(&self) -> OsString {
         let mut name = self.project.clone();
         name.push("-");
@@ -298,6 +303,14 @@ pub fn touch(folder: &Path, now: Time) -> Result<()> {
 
 /// The root is made for us alone; one that is there must be ours alone.
 fn make_root(root: &Path) -> Result<()> {
+    match check_root(root)? {
+        true => Ok(()),
+        false => make_folder(root),
+    }
+}
+
+/// Refuses a root that is not ours alone; whether it is there at all.
+pub fn check_root(root: &Path) -> Result<bool> {
     let refused = |why: &str, hint: Option<String>| {
         Err(Error::Root { root: root.to_owned(), why: why.to_owned(), hint })
     };
@@ -306,7 +319,7 @@ fn make_root(root: &Path) -> Result<()> {
         return refused(&why, None);
     }
     match fs::metadata(root) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return make_folder(root),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error).at("use", root),
         Ok(meta) if !meta.is_dir() => return refused("it is not a folder", None),
         Ok(meta) if meta.uid() != us => return refused("it belongs to another user", None),
@@ -316,7 +329,7 @@ fn make_root(root: &Path) -> Result<()> {
         }
         Ok(_) => {}
     }
-    Ok(())
+    Ok(true)
 }
 
 /// A root of ours that others may write to.

@@ -193,6 +193,13 @@ pub fn last_reflog_time(bytes: &[u8]) -> Option<i64> {
     text.rsplit(' ').nth(1)?.parse().ok()
 }
 
+/// Whether a reflog tells of commits made here, not only of moves.
+pub fn made_commits(bytes: &[u8]) -> bool {
+    let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| cut(line, b'\t'));
+    let makes: [&[u8]; 6] = [b"commit", b"cherry-pick", b"revert", b"am", b"rebase", b"pull"];
+    lines.into_iter().any(|(_, message)| makes.iter().any(|lead| message.starts_with(lead)))
+}
+
 fn cut(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let index = bytes.iter().position(|byte| *byte == at)?;
     Some((&bytes[..index], &bytes[index + 1..]))

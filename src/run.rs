@@ -82,7 +82,7 @@ pub enum What {
 impl Session<'_> {
     /// Runs it with the user's terminal; its exit code.
     pub fn foreground(&self, what: &What, out: Out) -> Result<u8> {
-        let lock = Lock::shared(&crate::live::lock_path(self.entry), out)?;
+        let lock = self.lock(out)?;
         let mut command = self.command(what)?;
         // The command gets these; we go on waiting for it. It starts with the default action.
         for signal in [SIGINT, SIGQUIT] {
@@ -96,9 +96,17 @@ impl Session<'_> {
         Ok(code(status.doing(|| "wait for the command".into())?))
     }
 
+    /// Waits for the lock; the sandbox may have gone meanwhile.
+    fn lock(&self, out: Out) -> Result<Lock> {
+        let lock = Lock::shared(&crate::live::lock_path(self.entry), out)?;
+        let still =
+            crate::repo::folder_points_to(self.path).is_some_and(|entry| entry == self.entry);
+        if still { Ok(lock) } else { Err(Error::Gone { name: self.name.clone() }) }
+    }
+
     /// Starts it in the background with a log; the supervisor's process id.
     pub fn background(&self, what: &What, out: Out) -> Result<u32> {
-        let lock = Lock::shared(&crate::live::lock_path(self.entry), out)?;
+        let lock = self.lock(out)?;
         let log = log_path(self.entry);
         let mut file = OpenOptions::new().create(true).append(true).open(&log).at("open", &log)?;
         let words = self.words(what);

@@ -9,21 +9,24 @@
 //! A crash before the rename is undone, after it completed, by whichever command next takes the
 //! repository lock. A pin without a journal is the first or the last moment of either: released.
 
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::create::random_hex;
+use crate::delete;
 use crate::error::{Doing, Error, Result};
 use crate::gather;
 use crate::git::Git;
-use crate::journal::{Journal, Pin, Stage, TREE};
+use crate::journal::{GONE, Journal, Pin, Stage, TRASH, TRASH_BESIDE, TREE};
 use crate::keep;
 use crate::name;
 use crate::out::Out;
 use crate::place::{self, Place};
 use crate::pointer;
-use crate::repo::{Repo, Worktree, Worktrees};
+use crate::repo::{Repo, Worktree, Worktrees, entry_points_to};
+use crate::resolve;
 use crate::sandbox::{self, Sandbox};
 use crate::step;
 use crate::time::{self, Time};
@@ -90,6 +93,11 @@ impl Item {
     pub fn tree(&self) -> PathBuf {
         self.pin.at.join(TREE)
     }
+
+    /// Its files, once they are being deleted.
+    pub fn gone(&self) -> PathBuf {
+        self.pin.at.join(GONE)
+    }
 }
 
 /// The pin of an entry in the trash, or on its way there or back.
@@ -140,6 +148,10 @@ impl Trash<'_> {
                 _ if there => self.complete_removal(&pin, &journal)?,
                 _ => self.undo(&pin, entry)?,
             },
+            None if there => {
+                let why = "its journal is lost".to_owned();
+                return Err(Error::Damaged { name: pin.id, why });
+            }
             // Neither journal nor files where they should be: the disk they are on is away.
             None if !tree.record.path.join(".git").exists() => return Ok(false),
             None => self.undo(&pin, entry)?,
@@ -156,7 +168,7 @@ impl Trash<'_> {
         step::reached();
         pin.set(entry)?;
         step::reached();
-        let moved = keep::keep(&self.git, &self.repo.common, entry, &id).and_then(|only_here| {
+        let moved = self.keep(entry, facts, &id).and_then(|only_here| {
             step::reached();
             let journal = self.journal(sandbox, facts, reason, &id)?;
             place::make_folder(&pin.at)?;
@@ -178,6 +190,10 @@ impl Trash<'_> {
             // Back where it was: a removal is whole or none.
             rename(&pin.at.join(TREE), &sandbox.path)?;
             pointer::connect(entry, &sandbox.path)?;
+            if let (Some(branch), Some(_)) = (&journal.branch, &journal.head) {
+                let words = ["symbolic-ref", "-m", "git sandbox: not removed", "HEAD", branch];
+                keep::within(&self.git, entry, words).done("put HEAD back on its branch")?;
+            }
             self.undo(&pin, entry)?;
             return Err(error);
         }
@@ -185,10 +201,17 @@ impl Trash<'_> {
         Ok(Removed { id, only_here, reserved })
     }
 
+    /// Makes the kept ref, unless the facts say that nothing is only here and nothing has changed.
+    fn keep(&self, entry: &Path, facts: &Facts, id: &str) -> Result<u64> {
+        let held = keep::held_by(&self.git, entry)?;
+        let known =
+            facts.only_here == Ok(0) && facts.held == held.commits && held.is_commits_only();
+        if known { Ok(0) } else { keep::keep(&self.git, &self.repo.common, &held, id) }
+    }
+
     fn journal(&self, sandbox: &Sandbox, facts: &Facts, reason: &str, id: &str) -> Result<Journal> {
-        let head = keep::within(&self.git, &sandbox.entry, ["symbolic-ref", "--quiet", "HEAD"]);
-        let head = head.ask()?;
-        let branch = head.ok().then(|| String::from_utf8(head.stdout.trim_ascii_end().to_vec()));
+        let branch = sandbox.branch.as_deref().filter(|_| !sandbox.detached).map(resolve::full);
+        let branch = branch.map(OsString::into_string).transpose();
         Ok(Journal {
             stage: Stage::Removing,
             id: id.to_owned(),
@@ -196,12 +219,13 @@ impl Trash<'_> {
             from: sandbox.path.clone(),
             entry: sandbox.entry.clone(),
             common: self.repo.common.clone(),
-            branch: branch.transpose().map_err(|_| Error::NotText { what: "branch" })?,
+            branch: branch.map_err(|_| Error::NotText { what: "branch" })?,
             head: sandbox.head.clone(),
             removed: time::rfc3339(self.now),
             reason: reason.to_owned(),
             holds: crate::verdict::holds(facts),
             nested: facts.nested.clone().unwrap_or_default(),
+            doubts: crate::verdict::doubts(facts),
         })
     }
 
@@ -211,8 +235,8 @@ impl Trash<'_> {
         let beside = path.parent().unwrap_or(path);
         let root = self.place.safe_root()?;
         let trash = match device(&root) == device(path) {
-            true => root.join(".trash"),
-            false => beside.join(".git-sandbox-trash"),
+            true => root.join(TRASH),
+            false => beside.join(TRASH_BESIDE),
         };
         place::make_folder(&trash)?;
         match fs::symlink_metadata(&trash) {
@@ -244,9 +268,9 @@ impl Trash<'_> {
 
     /// Before the rename.
     fn undo(&self, pin: &Pin, entry: &Path) -> Result<()> {
-        keep::let_go(&self.git, &self.repo.common, &pin.id)?;
-        step::reached();
         Journal::remove(&pin.at)?;
+        step::reached();
+        keep::let_go(&self.git, &self.repo.common, &pin.id)?;
         step::reached();
         pin.release(entry)
     }
@@ -261,6 +285,12 @@ impl Trash<'_> {
         let from = &item.journal.from;
         let target = name.map_or_else(|| from.clone(), |name| from.with_file_name(name));
         if target.symlink_metadata().is_ok() {
+            return Err(Error::RestoreTaken { path: target, name: item.journal.name.clone() });
+        }
+        // git would prune one of two entries that name one folder.
+        let other =
+            |tree: &&Worktree| tree.entry != item.journal.entry && tree.record.path == target;
+        if worktrees.linked.iter().any(|tree| other(&tree)) {
             return Err(Error::RestoreTaken { path: target, name: item.journal.name.clone() });
         }
         if let Some(parent) = target.parent() {
@@ -299,7 +329,7 @@ impl Trash<'_> {
         step::reached();
         let attached = self.attach(journal, worktrees)?;
         step::reached();
-        keep::let_go(&self.git, &self.repo.common, &pin.id)?;
+        keep::let_go_if_held(&self.git, &self.repo.common, &journal.entry, &pin.id)?;
         step::reached();
         Journal::remove(&pin.at)?;
         step::reached();
@@ -346,6 +376,18 @@ impl Trash<'_> {
         Ok(attached)
     }
 
+    /// Drops git's entry of a worktree whose folder is gone, and nothing else: not a folder that has
+    /// come back meanwhile.
+    pub fn drop_entry(&self, entry: &Path) -> Result<()> {
+        let ours = entry.parent() == Some(&self.repo.common.join("worktrees"));
+        let there = entry_points_to(entry).is_none_or(|folder| folder.symlink_metadata().is_ok());
+        if !ours || there {
+            let why = "its folder is there".to_owned();
+            return Err(Error::Damaged { name: entry.to_string_lossy().into_owned(), why });
+        }
+        delete::tree(entry).at("drop", entry)
+    }
+
     /// Forgets a sandbox whose folder is gone; what only its entry holds is kept. What that is, in
     /// words.
     pub fn forget(&self, sandbox: &Sandbox) -> Result<Option<String>> {
@@ -358,10 +400,19 @@ impl Trash<'_> {
         }
         let id = format!("{}-{}", name::slug(&sandbox.name()), random_hex()?);
         let kept = keep::keep_with_index(&self.git, &self.repo.common, &sandbox.entry, &id)?;
-        let remove = self.git.call(["worktree", "remove", "--force", "--force", "--"]);
-        remove.arg(&sandbox.path).done("forget it")?;
+        self.drop_entry(&sandbox.entry)?;
         Ok(kept)
     }
+}
+
+/// Whether a removal or restore was interrupted.
+pub fn is_unfinished(worktrees: &Worktrees) -> bool {
+    let unfinished = |tree: &Worktree| {
+        let journal = pin_of(tree).map(|pin| Journal::of(&pin, &tree.entry));
+        let done = |stage: &Stage| matches!(stage, Stage::Trashed | Stage::Purging);
+        journal.is_some_and(|journal| !matches!(journal, Ok(Some(journal)) if done(&journal.stage)))
+    };
+    worktrees.linked.iter().any(unfinished)
 }
 
 /// Renames without ever replacing anything.

@@ -3,6 +3,7 @@
 //! Doubt means keep: a fact that could not be read is an objection. Force waives work, twice forced
 //! also a lock and users; nothing waives ownership.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::live::User;
@@ -27,6 +28,8 @@ pub struct Facts {
     pub nested: Known<Vec<PathBuf>>,
     pub precious: Known<u64>,
     pub only_here: Known<u64>,
+    /// Every commit that its entry names.
+    pub held: BTreeSet<String>,
 }
 
 /// How much force an objection yields to.
@@ -54,7 +57,7 @@ pub fn objections(facts: &Facts) -> Vec<Objection> {
     let mut found = Vec::new();
     let mut object = |yields, text: String| found.push(Objection { text, yields });
     if let Some(why) = &facts.not_ours {
-        object(Yields::Never, format!("it is damaged: {why}"));
+        object(Yields::Never, why.clone());
     }
     if facts.is_where_we_are {
         object(Yields::Never, "you are in it".into());
@@ -114,6 +117,13 @@ pub fn holds(facts: &Facts) -> Vec<String> {
     held
 }
 
+/// Which facts could not be read.
+pub fn doubts(facts: &Facts) -> Vec<String> {
+    let counts = [&facts.changes, &facts.hidden, &facts.precious].map(|known| known.as_ref().err());
+    let nested = facts.nested.as_ref().err();
+    counts.into_iter().chain([nested]).flatten().map(|why| format!("cannot tell: {why}")).collect()
+}
+
 /// What follows the number of commits that only a sandbox holds.
 pub const ONLY_HERE: &str = " only here";
 
@@ -150,6 +160,7 @@ impl Facts {
             nested: Ok(Vec::new()),
             precious: Ok(0),
             only_here: Ok(0),
+            held: BTreeSet::new(),
         }
     }
 }
@@ -186,7 +197,7 @@ mod tests {
             (|facts| facts.locked = Some("mine".into()), twice("locked: mine")),
             (|facts| facts.contains = Some("/w".into()), never("contains worktree '/w'")),
             (|facts| facts.mount = Some("/m".into()), never("contains the mount point '/m'")),
-            (|facts| facts.not_ours = Some("why".into()), never("it is damaged: why")),
+            (|facts| facts.not_ours = Some("why".into()), never("why")),
             (|facts| facts.is_where_we_are = true, never("you are in it")),
         ];
         for (change, said) in rows {

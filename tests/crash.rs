@@ -24,7 +24,7 @@ fn signal(name: &str, target: &str) {
     assert!(sent.success());
 }
 
-fn killed(slow: &Slow) {
+pub fn killed(slow: &Slow) {
     let mut child = in_checkout(slow, &["new", "fix", "A", "task"]);
     signal("KILL", &format!("-{}", child.id()));
     assert_eq!(child.wait().unwrap().signal(), Some(9));

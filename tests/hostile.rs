@@ -198,7 +198,7 @@ fn trap(test: &Test, name: &str) -> String {
 }
 
 /// Sets the traps that a repository's own config and hooks can hold.
-fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
+pub fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
     test.git_in(work, &["config", "core.fsmonitor", &trap(test, "fsmonitor")]);
     fs::create_dir_all(git_dir.join("hooks")).unwrap();
     for hook in ["post-index-change", "post-checkout", "reference-transaction"] {
@@ -214,12 +214,12 @@ fn set_filter(test: &Test, work: &Path) {
     fs::write(work.join("file"), "two\n").unwrap();
 }
 
-fn set_long_filter(test: &Test, work: &Path) {
+pub fn set_long_filter(test: &Test, work: &Path) {
     set_filter(test, work);
     test.git_in(work, &["config", "filter.trap.process", &trap(test, "process")]);
 }
 
-fn nothing_ran(test: &Test, when: &str) {
+pub fn nothing_ran(test: &Test, when: &str) {
     let names = fs::read_dir(&test.home).unwrap().map(|entry| entry.unwrap().file_name());
     let ran: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("ran-")).collect();
     assert!(ran.is_empty(), "{when}: {ran:?}");
@@ -316,7 +316,7 @@ fn escape_sequences_are_shown_not_sent() {
     test.run(&["rm", "box"])
         .stderr(
             "error: cannot remove 'box': locked: \\u{1b}]0;owned\\u{7}\\u{202e}\n\
-             hint: git sandbox rm --force --force box moves it to the trash as it is\n",
+             hint: to move it to the trash as it is: git sandbox rm --force --force box\n",
         )
         .code(1);
     test.git(&["worktree", "unlock", &path.display().to_string()]);
@@ -325,7 +325,7 @@ fn escape_sequences_are_shown_not_sent() {
     test.run(&["rm", "box"])
         .stderr(
             "error: cannot remove 'box': unsaved work in 'build/\\u{1b}[31mred'\n\
-             hint: git sandbox rm --force box moves it to the trash as it is\n",
+             hint: to move it to the trash as it is: git sandbox rm --force box\n",
         )
         .code(1);
     test.run(&["rm", "\u{1b}[2J"])

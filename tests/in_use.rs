@@ -8,15 +8,15 @@ use crate::removal::{Format, entry, repository, same, trashed};
 use crate::repo::{Test, tree, write};
 
 /// A process that does nothing until it is ended.
-struct Sleeper(Child);
+pub struct Sleeper(Child);
 
 impl Sleeper {
-    fn start(dir: &Path, stdin: impl Into<Stdio>) -> Sleeper {
+    pub fn start(dir: &Path, stdin: impl Into<Stdio>) -> Sleeper {
         let mut sleep = Command::new("sleep");
         Sleeper(sleep.arg("600").current_dir(dir).stdin(stdin).spawn().unwrap())
     }
 
-    fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.0.id()
     }
 
@@ -40,7 +40,7 @@ const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox r
 fn is_refused_while_used_by(test: &Test, mut user: Sleeper) {
     let refusal = format!(
         "error: cannot remove 'box': in use by {} sleep\n\
-         hint: git sandbox rm --force --force box moves it to the trash as it is\n",
+         hint: to move it to the trash as it is: git sandbox rm --force --force box\n",
         user.pid()
     );
     let before = tree(&test.home, &["sandbox.lock"]);
@@ -83,7 +83,7 @@ fn a_process_with_a_file_in_it_that_was_deleted_keeps_it() {
     let user = Sleeper::start(&test.home, file);
     let refusal = format!(
         "error: cannot remove 'box': in use by {} sleep\n\
-         hint: git sandbox rm --force --force box moves it to the trash as it is\n",
+         hint: to move it to the trash as it is: git sandbox rm --force --force box\n",
         user.pid()
     );
     test.run(&["rm", "box"]).stderr(&refusal).code(1);
@@ -125,13 +125,13 @@ fn work_and_use_are_both_named() {
     test.run(&["rm", "box"])
         .stderr(&format!(
             "error: cannot remove 'box': in use by {pid} sleep; worktree has 1 uncommitted change\n\
-             hint: git sandbox rm --force --force box moves it to the trash as it is\n"
+             hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
         ))
         .code(1);
     test.run(&["rm", "--force", "box"])
         .stderr(&format!(
             "error: cannot remove 'box': in use by {pid} sleep\n\
-             hint: git sandbox rm --force --force box moves it to the trash as it is\n"
+             hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
         ))
         .code(1);
     assert!(path.join("new").exists());

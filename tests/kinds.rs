@@ -106,7 +106,7 @@ fn refused(kind: &Kind) -> String {
     });
     format!(
         "error: cannot remove 'box': {}\n\
-         hint: git sandbox rm --force box moves it to the trash as it is\n",
+         hint: to move it to the trash as it is: git sandbox rm --force box\n",
         reasons.collect::<Vec<_>>().join("; ")
     )
 }

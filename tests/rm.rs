@@ -12,7 +12,7 @@ use crate::work::commit;
 const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n";
 const DIRTY: &str = "\
 error: cannot remove 'box': worktree has 1 uncommitted change
-hint: git sandbox rm --force box moves it to the trash as it is
+hint: to move it to the trash as it is: git sandbox rm --force box
 ";
 
 fn with_box() -> (Test, std::path::PathBuf) {
@@ -111,7 +111,7 @@ fn a_dry_run_changes_nothing() {
         test.run(&["rm", "-n", "--force", "locked", "box"])
             .stderr(
                 "error: cannot remove 'locked': locked: mine\n\
-                 hint: git sandbox rm --force --force locked moves it to the trash as it is\n\
+                 hint: to move it to the trash as it is: git sandbox rm --force --force locked\n\
                  would remove 'box' (1 uncommitted change)\n",
             )
             .code(1);
@@ -261,7 +261,7 @@ fn a_locked_one_goes_only_when_forced_twice() {
     let (test, path) = with_box();
     test.git(&["worktree", "lock", "--reason", "on a stick", &path.display().to_string()]);
     let refusal = "error: cannot remove 'box': locked: on a stick\n\
-                   hint: git sandbox rm --force --force box moves it to the trash as it is\n";
+                   hint: to move it to the trash as it is: git sandbox rm --force --force box\n";
     changes_nothing(&test, || {
         test.run(&["rm", "box"]).stderr(refusal).code(1);
         test.run(&["rm", "--force", "box"]).stderr(refusal).code(1);
@@ -283,7 +283,7 @@ fn a_check_that_fails_counts_as_work() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(said.starts_with("error: cannot remove 'box': cannot tell: "), "{said}");
-    let hint = "\nhint: git sandbox rm --force box moves it to the trash as it is\n";
+    let hint = "\nhint: to move it to the trash as it is: git sandbox rm --force box\n";
     assert!(said.ends_with(hint), "{said}");
     assert!(path.exists());
     assert!(test.run(&["rm", "--force", "box"]).output().status.success());
@@ -301,7 +301,7 @@ fn one_that_is_half_made_is_kept_unless_forced() {
     test.run(&["rm", "box"])
         .stderr(
             "error: cannot remove 'box': cannot tell: its creation was interrupted\n\
-             hint: git sandbox rm --force box moves it to the trash as it is\n",
+             hint: to move it to the trash as it is: git sandbox rm --force box\n",
         )
         .code(1);
     assert!(path.join("a").exists());

@@ -86,7 +86,7 @@ fn the_branch_of_a_refused_sandbox_stays() {
     test.run(&["rm", "--delete-branch", "box"])
         .stderr(
             "error: cannot remove 'box': worktree has 1 uncommitted change\n\
-             hint: git sandbox rm --force box moves it to the trash as it is\n",
+             hint: to move it to the trash as it is: git sandbox rm --force box\n",
         )
         .code(1);
     assert!(path.join("new").exists());

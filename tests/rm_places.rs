@@ -41,7 +41,7 @@ fn a_worktree_of_plain_git_with_work_in_it_is_refused() {
     test.run(&["rm", "box"])
         .stderr(
             "error: cannot remove 'box': worktree has 1 uncommitted change\n\
-             hint: git sandbox rm --force box moves it to the trash as it is\n",
+             hint: to move it to the trash as it is: git sandbox rm --force box\n",
         )
         .code(1);
     same(&tree(&test.home, &["sandbox.lock"]), &before);
@@ -89,7 +89,7 @@ fn one_around_a_worktree_of_another_repository_is_kept_with_it() {
     test.run(&["rm", "box"])
         .stderr(
             "error: cannot remove 'box': unsaved work in 'build/inner'\n\
-             hint: git sandbox rm --force box moves it to the trash as it is\n",
+             hint: to move it to the trash as it is: git sandbox rm --force box\n",
         )
         .code(1);
     assert!(test.run(&["rm", "--force", "box"]).output().status.success());
@@ -99,11 +99,11 @@ fn one_around_a_worktree_of_another_repository_is_kept_with_it() {
 }
 
 /// A file system mounted for one test.
-struct Mount(PathBuf);
+pub struct Mount(PathBuf);
 
 impl Mount {
     /// `None` where we may not; on CI that is a failure.
-    fn on(folder: &Path) -> Option<Mount> {
+    pub fn on(folder: &Path) -> Option<Mount> {
         fs::create_dir_all(folder).unwrap();
         let mounted = Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(folder).output();
         if mounted.is_ok_and(|output| output.status.success()) {

@@ -10,15 +10,17 @@ use serde::Serialize;
 
 use super::Here;
 use crate::args::Args;
+use crate::background;
 use crate::create::{Maker, Wish};
 use crate::error::{Doing, Result, shell_word};
-use crate::everywhere::Everywhere;
+use crate::everywhere::{self, Everywhere};
 use crate::journal::{Journal, Stage, TREE, replace};
 use crate::live;
 use crate::lock::Lock;
 use crate::orphan;
 use crate::out::{Out, visible};
 use crate::place::{self, Root};
+use crate::pointer;
 use crate::repo::{self, Repo};
 use crate::sandbox::{Sandbox, State};
 use crate::spec::{COLOR, FIX, JSON, ROOT};
@@ -28,13 +30,15 @@ use crate::trash;
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let repo = Repo::discover()?;
     *out = Out::new(args.word(&COLOR), &repo.config);
-    let mut doctor = Doctor { fix: args.has(&FIX), args, findings: Vec::new() };
+    let mut doctor =
+        Doctor { fix: args.has(&FIX), args, findings: Vec::new(), accounted: Vec::new() };
     doctor.entries(&repo)?;
     if doctor.is_stuck() {
         return doctor.answer(*out);
     }
     doctor.root(&repo)?;
     let here = doctor.journals(repo, out)?;
+    background::tell(&here.place.root, *out);
     doctor.moved(&here)?;
     let here = Here::of(here.repo, args, out)?;
     doctor.sandboxes(&here, *out)?;
@@ -58,6 +62,7 @@ struct Doctor<'a> {
     fix: bool,
     args: &'a Args,
     findings: Vec<Finding>,
+    accounted: Vec<PathBuf>,
 }
 
 impl Doctor<'_> {
@@ -144,9 +149,19 @@ impl Doctor<'_> {
             true => Here::locked(repo, self.args, out)?.0,
             false => Here::of(repo, self.args, out)?,
         };
+        let left = |at: &PathBuf| {
+            let still =
+                here.worktrees.linked.iter().filter_map(trash::pin_of).any(|pin| pin.at == *at);
+            let done = |stage: &Stage| matches!(stage, Stage::Trashed | Stage::Purging);
+            still
+                && !Journal::read(at).is_ok_and(|journal| journal.is_some_and(|it| done(&it.stage)))
+        };
         for at in unfinished {
-            let why = "a removal or restore was interrupted";
-            self.find("journal", &at, why, Some(&mut || Ok(())));
+            let cure = &mut || match left(&at) {
+                false => Ok(()),
+                true => Err(std::io::Error::other("it is still there")).at("mend", &at),
+            };
+            self.find("journal", &at, "a removal or restore was interrupted", Some(cure));
         }
         Ok(here)
     }
@@ -176,28 +191,48 @@ impl Doctor<'_> {
         let all = Everywhere::look(self.args.value(&ROOT))?;
         let found: Vec<PathBuf> =
             self.findings.iter().map(|finding| PathBuf::from(&finding.path)).collect();
-        for folder in all.orphans.iter().filter(|folder| !found.contains(folder)) {
-            let Some(entry) = repo::folder_points_to(folder) else { continue };
-            let ours = entry.starts_with(&here.repo.common);
-            let named = repo::entry_points_to(&entry);
-            let why = match named {
-                _ if !ours => continue,
+        let homes: Vec<&Path> =
+            here.sandboxes.iter().filter_map(|sandbox| sandbox.path.parent()).collect();
+        for folder in all.strays.iter().chain(&all.orphans).filter(|folder| !found.contains(folder))
+        {
+            let Some(entry) = repo::folder_points_to(folder) else {
+                // Only in a home of ours is that for us to say.
+                if folder.parent().is_some_and(|home| homes.contains(&home)) && !is_empty(folder) {
+                    self.find("folder", folder, "git has no entry for it", None);
+                }
+                continue;
+            };
+            // The repository may have moved too: then only the entry's name is left of the way.
+            let ours =
+                here.repo.common.join("worktrees").join(entry.file_name().unwrap_or_default());
+            let moved_too = !entry.exists() && everywhere::is_orphan(folder);
+            let entry = if moved_too { ours } else { entry };
+            if !entry.starts_with(&here.repo.common) {
+                continue;
+            }
+            let why = match repo::entry_points_to(&entry) {
                 Some(named) if !named.exists() => {
                     "it was moved here, and git looks for it elsewhere"
                 }
+                _ if moved_too => continue,
                 Some(_) => "another folder stands where git looks for it",
                 None => "git has no entry for it",
             };
             let repair = &mut || {
-                git.call(["worktree", "repair", "--"]).arg(folder).done("reconnect it")?;
-                if repo::entry_points_to(&entry).as_deref() == Some(folder) {
-                    return Ok(());
+                if moved_too {
+                    pointer::connect(&entry, folder)?;
                 }
-                Err(std::io::Error::other("git could not")).at("reconnect", folder)
+                git.call(["worktree", "repair", "--"]).arg(folder).done("reconnect it")?;
+                match repo::entry_points_to(&entry).as_deref() == Some(folder) {
+                    true => Ok(()),
+                    false => Err(std::io::Error::other("git could not")).at("reconnect", folder),
+                }
             };
-            match why.starts_with("it was moved") {
-                true => self.find("moved", folder, why, Some(repair)),
-                false => self.find("folder", folder, why, None),
+            if why.starts_with("it was moved") {
+                self.accounted.push(entry.clone());
+                self.find("moved", folder, why, Some(repair));
+            } else {
+                self.find("folder", folder, why, None);
             }
         }
         Ok(())
@@ -205,7 +240,14 @@ impl Doctor<'_> {
 
     /// Half-made sandboxes are finished, entries without a folder dropped with their commits kept.
     fn sandboxes(&mut self, here: &Here, out: Out) -> Result<()> {
-        for sandbox in &here.sandboxes {
+        // One that was moved, or is on its way to the trash, is not missing.
+        let pinned = here.worktrees.linked.iter().filter(|tree| trash::pin_of(tree).is_some());
+        let pinned: Vec<&PathBuf> = pinned.map(|tree| &tree.entry).collect();
+        let accounted = |sandbox: &&Sandbox| {
+            !self.accounted.contains(&sandbox.entry) && !pinned.contains(&&sandbox.entry)
+        };
+        let sandboxes: Vec<&Sandbox> = here.sandboxes.iter().filter(accounted).collect();
+        for sandbox in sandboxes {
             let path = &sandbox.path;
             match &sandbox.state {
                 State::Creating if Lock::if_free(&live::lock_path(&sandbox.entry))?.is_some() => {
@@ -217,6 +259,10 @@ impl Doctor<'_> {
                     let near = path.parent().is_some_and(Path::is_dir) && sandbox.locked.is_none();
                     let forget = &mut || {
                         let lock = here.repo.lock(out)?;
+                        // It may have come back while we waited.
+                        if path.symlink_metadata().is_ok() {
+                            return Ok(());
+                        }
                         here.trash(&lock).forget(sandbox).map(drop)
                     };
                     match near {
@@ -230,7 +276,9 @@ impl Doctor<'_> {
                             );
                         }
                     }
-                    self.hint(format!("git sandbox rm {}", shell_word(&sandbox.name())));
+                    if near {
+                        self.hint(format!("git sandbox rm {}", shell_word(&sandbox.name())));
+                    }
                 }
                 State::Damaged(why) if !self.knows(path) => self.find("damaged", path, why, None),
                 _ => {}
@@ -269,7 +317,10 @@ impl Doctor<'_> {
 
     /// Windows of the project's tmux session whose sandbox is gone. What runs there is not ours to end.
     fn windows(&mut self, here: &Here) {
-        let project = &here.place.project;
+        let managed = here.sandboxes.iter().find(|sandbox| sandbox.managed);
+        let Some(project) = managed.and_then(|sandbox| sandbox.path.parent()?.file_name()) else {
+            return;
+        };
         for window in tmux::windows(&here.repo.git, project) {
             if !here.sandboxes.iter().any(|sandbox| sandbox.name() == window) {
                 let session = tmux::session_name(project);
@@ -304,6 +355,10 @@ impl Doctor<'_> {
         }
         Ok(u8::from(left > 0))
     }
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut inside| inside.next().is_none())
 }
 
 /// Completes a creation as the next `new` of that name would.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use owo_colors::Style;
 
-use super::{Here, describes, linked};
+use super::{Here, describes, linked, tell};
 use crate::args::Args;
 use crate::error::Result;
 use crate::everywhere::{Everywhere, common_of};
@@ -81,6 +81,7 @@ fn name(path: &Path) -> &OsStr {
 fn everywhere(args: &Args, out: &mut Out, now: Time) -> Result<Vec<Report>> {
     let all = Everywhere::look(args.value(&ROOT))?;
     *out = Out::new(args.word(&COLOR), &all.config);
+    tell(&all, *out);
     let retention = Retention::read(&all.config)?;
     let mut reports = Vec::new();
     for common in all.commons {

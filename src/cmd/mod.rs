@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use crate::args::Args;
 use crate::background;
 use crate::error::{Error, Result};
+use crate::everywhere::Everywhere;
 use crate::git::Git;
 use crate::lock::Lock;
 use crate::out::Out;
@@ -63,6 +64,13 @@ fn describes(args: &Args, without: &[&Opt]) -> Result<()> {
         return Err(args.wrong("option '--describe' needs '--names'"));
     }
     without.iter().try_for_each(|option| args.at_most_one(&[option, &DESCRIBE]))
+}
+
+/// Says what the daily run did, from outside of all repositories.
+fn tell(all: &Everywhere, out: Out) {
+    if let Some(root) = all.root.plain() {
+        background::tell(&root, out);
+    }
 }
 
 /// This repository and its sandboxes.

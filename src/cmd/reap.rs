@@ -4,16 +4,17 @@
 //! the folder's time and the reflog decide for almost all, git status runs only for what looks
 //! stale. A dry run is the same without the last step.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use chrono::TimeDelta;
 use serde::Serialize;
 
-use super::Here;
+use super::{Here, tell};
 use crate::args::Args;
 use crate::background;
 use crate::config::Config;
-use crate::error::{Doing, Result};
+use crate::error::{Error, Result};
 use crate::everywhere::Everywhere;
 use crate::gather;
 use crate::journal::Stage;
@@ -22,6 +23,9 @@ use crate::lock::Lock;
 use crate::merged;
 use crate::orphan;
 use crate::out::{Out, visible};
+use crate::place;
+use crate::porcelain;
+use crate::purge;
 use crate::record;
 use crate::repo::Repo;
 use crate::retention::{self, Retention};
@@ -32,7 +36,7 @@ use crate::spec::{
 };
 use crate::time::{self, Time, counted};
 use crate::trash::{self, Item};
-use crate::verdict::{self, Yields};
+use crate::verdict::{self, Facts, ONLY_HERE, Yields};
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if !args.operands.is_empty() && !args.has(&PURGE) {
@@ -78,6 +82,10 @@ impl Reaper<'_> {
         let all = Everywhere::look(self.args.value(&ROOT))?;
         *out = Out::new(self.args.word(&COLOR), &all.config);
         let retention = Retention::read(&all.config)?;
+        retention::trash_period(&all.config)?;
+        if !self.args.has(&QUIET) && !self.args.has(&FINISH) {
+            tell(&all, *out);
+        }
         for common in &all.commons {
             let done = Repo::at(common).and_then(|repo| self.repository(repo, out));
             if let Err(error) = done {
@@ -86,7 +94,13 @@ impl Reaper<'_> {
             }
         }
         if let Some(root) = all.root.plain().filter(|root| root.is_dir()) {
+            place::check_root(&root)?;
             let _lock = (!self.dry()).then(|| Lock::folder(&root, *out)).transpose()?;
+            // Looked for again: recovery may have reconnected what seemed to be one.
+            let all = Everywhere::look(self.args.value(&ROOT))?;
+            if !self.dry() {
+                orphan::clear(&all.root.trash_folders())?;
+            }
             self.orphans(&all, &root, &retention, out)?;
         }
         Ok(())
@@ -108,6 +122,9 @@ impl Reaper<'_> {
         };
         if self.args.has(&FINISH) {
             return self.finish(&here, lock, *out);
+        }
+        if !self.args.has(&ALL) && !self.args.has(&QUIET) {
+            background::tell(&here.place.root, *out);
         }
         let processes = Processes::lazily();
         if self.args.operands.is_empty() && !self.args.has(&PURGE) {
@@ -153,7 +170,7 @@ impl Reaper<'_> {
         }
         let freed = size::of(&sandbox.path).unwrap_or(0);
         let Some(lock) = lock else {
-            self.line(sandbox, "would-trash", "retired", why);
+            self.line(sandbox, "would-trash", "retired", with_commits(why, &facts));
             self.freed += freed;
             return Ok(());
         };
@@ -162,7 +179,7 @@ impl Reaper<'_> {
             return Ok(());
         };
         here.trash(lock).remove(sandbox, &facts, &why)?;
-        self.line(sandbox, "trashed", "retired", why);
+        self.line(sandbox, "trashed", "retired", with_commits(why, &facts));
         self.freed += freed;
         Ok(())
     }
@@ -208,11 +225,14 @@ impl Reaper<'_> {
         out: Out,
     ) -> Result<()> {
         let items: Vec<Item> = trash::items(&here.worktrees.linked).into_iter().flatten().collect();
+        if !self.args.has(&ALL) {
+            self.check_names(&items)?;
+        }
         let main = (!here.worktrees.main.bare).then_some(here.worktrees.main.path.as_path());
+        let holder = here.trash_for_reading(lock);
         let mut marked = items.iter().any(|item| item.journal.stage == Stage::Purging);
         for item in items.iter().filter(|item| item.journal.stage == Stage::Trashed) {
             let Some(why) = self.why_purge(item, period) else { continue };
-            let holder = here.trash_for_reading(lock);
             let losses =
                 if self.is_named(item) { Vec::new() } else { holder.losses(item, main, processes) };
             let room = size::of(&item.tree()).unwrap_or(0);
@@ -230,20 +250,41 @@ impl Reaper<'_> {
             marked = true;
             self.trash_line(item, "purged", "purged", why);
         }
-        if marked && lock.is_some() && background::purge(&here.repo.common).is_err() {
+        let left = purge::leftovers(&here.place.trash_folders(), &here.repo.common);
+        if (marked || !left.is_empty())
+            && lock.is_some()
+            && background::purge(&here.repo.common).is_err()
+        {
             out.note("deleting what was purged");
-            for item in trash::items(&here.worktrees.linked).into_iter().flatten() {
-                if item.journal.stage == Stage::Purging {
-                    here.trash_for_reading(lock).purge(&item)?;
-                }
+            let items = trash::items(&here.worktrees.linked).into_iter().flatten();
+            for item in items.filter(|item| item.journal.stage == Stage::Purging).chain(left) {
+                purge::delete_files(&item)?;
+                holder.finish_purge(&item)?;
             }
         }
         Ok(())
     }
 
     fn is_named(&self, item: &Item) -> bool {
-        let journal = &item.journal;
-        self.args.operands.iter().any(|word| *word == *journal.id || *word == *journal.name)
+        self.args.operands.iter().any(|word| names(item, word))
+    }
+
+    /// Every name must mean one item: deleting the wrong one cannot be undone.
+    fn check_names(&self, items: &[Item]) -> Result<()> {
+        for word in &self.args.operands {
+            let found: Vec<&Item> = items.iter().filter(|item| names(item, word)).collect();
+            let by_id = found.iter().any(|item| *word == *item.journal.id);
+            let name = word.to_string_lossy().into_owned();
+            match &found[..] {
+                [] => return Err(Error::UnknownTrash { name, nearest: None }),
+                [_, _, ..] if !by_id => {
+                    let ids = found.iter().map(|item| format!("it could be {}", item.journal.id));
+                    return Err(Error::Ambiguous { word: name, candidates: ids.collect() });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Why an item of the trash should go, if it should.
@@ -260,13 +301,15 @@ impl Reaper<'_> {
 
     /// Deletes what an earlier run marked. Only the last steps need the lock.
     fn finish(&mut self, here: &Here, lock: Option<Lock>, out: Out) -> Result<()> {
-        let items: Vec<Item> = trash::items(&here.worktrees.linked).into_iter().flatten().collect();
+        let items = trash::items(&here.worktrees.linked).into_iter().flatten();
+        let left = purge::leftovers(&here.place.trash_folders(), &here.repo.common);
+        let marked = items.filter(|item| item.journal.stage == Stage::Purging);
+        let items: Vec<Item> = marked.chain(left).collect();
         drop(lock);
-        for item in items.iter().filter(|item| item.journal.stage == Stage::Purging) {
-            let tree = item.tree();
-            crate::delete::tree(&tree).at("delete", &tree)?;
+        for item in &items {
+            purge::delete_files(item)?;
             let lock = here.repo.lock(out)?;
-            here.trash(&lock).purge(item)?;
+            here.trash(&lock).finish_purge(item)?;
         }
         Ok(())
     }
@@ -397,14 +440,28 @@ impl Reaper<'_> {
     }
 }
 
+/// Commits that only a sandbox holds are kept, and that is said.
+fn with_commits(why: String, facts: &Facts) -> String {
+    match facts.only_here {
+        Ok(0) | Err(_) => why,
+        Ok(count) => format!("{why}; kept {}{ONLY_HERE}", counted(count, "commit")),
+    }
+}
+
+fn names(item: &Item, word: &OsStr) -> bool {
+    *word == *item.journal.id || *word == *item.journal.name
+}
+
 /// A clean sandbox whose branch is in its base, if it ever had a commit of its own.
 fn merged_reason(sandbox: &Sandbox, here: &Here) -> Result<Option<String>> {
     let (Some(base), Some(head)) = (record::read(&sandbox.entry).base, &sandbox.head) else {
         return Ok(None);
     };
     let repo = &here.repo;
-    let held = crate::keep::held_by(&repo.git, &sandbox.entry)?;
-    if held.commits.len() < 2 || sandbox.branch.as_deref() == Some(base.as_ref()) {
+    let made = porcelain::made_commits(
+        &std::fs::read(sandbox.entry.join("logs/HEAD")).unwrap_or_default(),
+    );
+    if !made || sandbox.branch.as_deref() == Some(base.as_ref()) {
         return Ok(None);
     }
     let git = repo.git.at(&repo.common);
@@ -417,6 +474,16 @@ fn merged_reason(sandbox: &Sandbox, here: &Here) -> Result<Option<String>> {
 /// `git worktree prune` with the expiry of `git gc`: without one it would drop worktrees that were
 /// only moved or are on a disk that is not mounted.
 fn prune(here: &Here, lock: &Lock) -> Result<()> {
+    // What git is about to forget is kept first.
+    let missing = here
+        .sandboxes
+        .iter()
+        .filter(|sandbox| sandbox.state == State::Missing && sandbox.locked.is_none());
+    for sandbox in missing {
+        let id = format!("{}-missing", crate::name::slug(&sandbox.name()));
+        let git = here.repo.git.holding(lock.file());
+        crate::keep::keep_with_index(&git, &here.repo.common, &sandbox.entry, &id)?;
+    }
     let expiry = here.repo.config.get("gc.worktreepruneexpire").unwrap_or("3.months.ago");
     let git = here.repo.git.holding(lock.file());
     git.call(["worktree", "prune", &format!("--expire={expiry}")]).done("prune the worktrees")

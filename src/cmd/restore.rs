@@ -7,13 +7,14 @@ use chrono::TimeDelta;
 use owo_colors::Style;
 use serde::Serialize;
 
-use super::{Here, describes, linked};
+use super::{Here, describes, linked, tell};
 use crate::args::Args;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::everywhere::Everywhere;
 use crate::git::Git;
 use crate::journal::{Journal, Stage};
+use crate::lock::Lock;
 use crate::name;
 use crate::orphan;
 use crate::out::{self, Out, visible};
@@ -51,6 +52,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     };
     if args.has(&ALL) {
         let all = Everywhere::look(args.value(&ROOT))?;
+        tell(&all, *out);
         for repo in all.commons.iter().filter_map(|common| Repo::at(common).ok()) {
             let here = Here::of(repo, args, out)?;
             for item in trash::items(&here.worktrees.linked) {
@@ -61,7 +63,10 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
             note(item, &all.config, *out)?;
         }
     } else {
-        let here = Here::find(args, out)?;
+        let mut here = Here::find(args, out)?;
+        if trash::is_unfinished(&here.worktrees) {
+            here = Here::locked(here.repo, args, out)?.0;
+        }
         for item in trash::items(&here.worktrees.linked) {
             note(item, &here.repo.config, *out)?;
         }
@@ -72,40 +77,46 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         None if args.has(&NAMES) => names(args, found.into_iter().map(|(item, _)| item), *out),
         None => list(args, &found, *out),
         Some(word) => {
-            let items = found.iter().map(|(item, _)| item);
-            restore(args, out, chosen(items, &word.to_string_lossy())?)
+            let items: Vec<&Item> = found.iter().map(|(item, _)| item).collect();
+            restore(args, out, chosen(&items, &word.to_string_lossy())?)
         }
     }
 }
 
 /// The newest that goes by this name, branch or id.
-fn chosen<'a>(items: impl Iterator<Item = &'a Item> + Clone, word: &str) -> Result<&'a Item> {
+fn chosen<'a>(items: &[&'a Item], word: &str) -> Result<&'a Item> {
     let full = format!("refs/heads/{word}");
-    let means = |item: &&Item| {
-        let Journal { id, name, branch, .. } = &item.journal;
+    let by_id = |item: &&&Item| item.journal.id == word;
+    let by_name = |item: &&&Item| item.journal.name == word;
+    let by_branch = |item: &&&Item| {
+        let branch = item.journal.branch.as_deref();
         let held =
             || sandbox::branch_held_by(&item.journal.entry).is_some_and(|branch| branch == word);
-        id == word
-            || name == word
-            || branch.as_deref().is_some_and(|branch| branch == full || branch == word)
-            || held()
+        branch.is_some_and(|branch| branch == full || branch == word) || held()
     };
-    let known = items.clone().flat_map(|item| [item.journal.name.clone(), item.journal.id.clone()]);
+    let known = items.iter().flat_map(|item| [item.journal.name.clone(), item.journal.id.clone()]);
     let nearest = crate::args::nearest(word, known);
-    let mut items = items;
-    items.find(means).ok_or_else(|| Error::UnknownTrash { name: word.to_owned(), nearest })
+    let found = items.iter().find(by_id).or_else(|| items.iter().find(by_name));
+    found
+        .or_else(|| items.iter().find(by_branch))
+        .copied()
+        .ok_or_else(|| Error::UnknownTrash { name: word.to_owned(), nearest })
 }
 
 fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
     let folder = args.word(&AS).map(|name| name::branch_folder(name.as_ref()));
     if item.journal.is_orphan() {
+        let root = item.pin.at.parent().and_then(Path::parent).unwrap_or(&item.pin.at);
+        let _lock = Lock::folder(root, *out)?;
         let path = orphan::restore(item, folder.as_deref(), time::now()?)?;
         return say(args, *out, item, &path, None);
     }
     let (here, lock) = Here::locked(Repo::at(&item.journal.common)?, args, out)?;
     // Looked up again under the lock: somebody may have been faster.
-    let items: Vec<Item> = trash::items(&here.worktrees.linked).into_iter().flatten().collect();
-    let item = chosen(items.iter(), &item.journal.id)?;
+    let items = trash::items(&here.worktrees.linked).into_iter().flatten();
+    let items: Vec<Item> = items.filter(|item| item.journal.stage == Stage::Trashed).collect();
+    let items: Vec<&Item> = items.iter().collect();
+    let item = chosen(&items, &item.journal.id)?;
     let (path, attached) = here.trash(&lock).restore(item, folder.as_deref(), &here.worktrees)?;
     let said = match &attached {
         Attached::AsBefore => None,

@@ -27,7 +27,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let what = what(&here.repo, args);
     session.check(&what)?;
     if args.has(&TMUX) {
-        return tmux::open(&here.place.project, &session, &args.command_line, *out);
+        // The home's name is the repository's alone; the project's need not be.
+        let home = sandbox.path.parent().and_then(Path::file_name).filter(|_| sandbox.managed);
+        return tmux::open(home.unwrap_or(&here.place.project), &session, &args.command_line, *out);
     }
     place::touch(&sandbox.path, here.now)?;
     if args.has(&BACKGROUND) {
@@ -45,10 +47,12 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
 }
 
 fn usable(sandbox: &Sandbox) -> Result<()> {
+    let name = sandbox.name();
     match sandbox.state.problem() {
         None => Ok(()),
-        Some(_) if sandbox.state == State::Creating => Ok(()),
-        Some(why) => Err(Error::Damaged { name: sandbox.name(), why: why.to_owned() }),
+        Some(_) if sandbox.state == State::Creating => Err(Error::Unfinished { name }),
+        Some(_) if sandbox.state == State::Missing => Err(Error::Gone { name }),
+        Some(why) => Err(Error::Damaged { name, why: why.to_owned() }),
     }
 }
 

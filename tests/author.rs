@@ -1,0 +1,88 @@
+//! Who commits in a sandbox.
+
+use std::path::Path;
+
+use crate::repo::Test;
+
+const COMMIT: [&str; 6] = ["git", "commit", "--quiet", "--allow-empty", "-m", "theirs"];
+
+fn who(test: &Test, dir: &Path) -> String {
+    test.git_in(dir, &["log", "-1", "--format=%an <%ae> %cn <%ce>"])
+}
+
+#[test]
+fn an_author_is_given_to_the_command() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    let words = ["run", "--author", "Agent Ö <agent@example.com>", "box", "--"];
+    test.run(&[&words[..], &COMMIT].concat()).ok();
+    assert_eq!(who(&test, &path), "Agent Ö <agent@example.com> Agent Ö <agent@example.com>");
+    test.run(&[&["run", "box"][..], &COMMIT].concat()).ok();
+    let user = "A U Thor <author@example.com>";
+    assert_eq!(who(&test, &path), format!("{user} {user}"));
+}
+
+#[test]
+fn the_configured_author_commits_everywhere_but_in_the_main_checkout() {
+    let test = Test::new();
+    test.git(&["config", "sandbox.author", "Bot <bot@example.com>"]);
+    test.git(&["config", "sandbox.setup", &COMMIT.join(" ")]);
+    let words = [&["new", "box", "--"][..], &COMMIT].concat();
+    test.run(&words)
+        .stderr("created sandbox 'box': new branch 'box' from 'main'\n$ROOT/box\n")
+        .ok();
+    let bot = "Bot <bot@example.com> Bot <bot@example.com>";
+    assert_eq!(who(&test, &test.at("box")), bot);
+    assert_eq!(test.git_in(&test.at("box"), &["log", "-1", "--format=%an", "HEAD~"]), "Bot");
+    test.run(&[&["run", "--author", "Agent <a@b>", "box"][..], &COMMIT].concat()).ok();
+    assert_eq!(who(&test, &test.at("box")), "Agent <a@b> Agent <a@b>");
+    let user = "A U Thor <author@example.com>";
+    assert_eq!(who(&test, &test.app()), format!("{user} {user}"));
+}
+
+#[test]
+fn new_takes_an_author_for_its_command() {
+    let test = Test::new();
+    let words = [&["new", "box", "--author=Agent <a@b>", "--"][..], &COMMIT].concat();
+    test.run(&words)
+        .stderr("created sandbox 'box': new branch 'box' from 'main'\n$ROOT/box\n")
+        .ok();
+    assert_eq!(who(&test, &test.at("box")), "Agent <a@b> Agent <a@b>");
+}
+
+#[test]
+fn a_bad_author_is_refused() {
+    let test = Test::new();
+    test.new_sandbox(&["box"]);
+    for bad in ["Agent", "<a@b>", "Agent <>", "Agent <a@b> x", "Agent a@b>"] {
+        test.run(&["run", "--author", bad, "box", "touch", "x"])
+            .stderr(&format!(
+                "error: bad value '{bad}' for '--author': it must be of the form 'Name <email>'\n"
+            ))
+            .refused();
+    }
+    test.git(&["config", "sandbox.author", "nobody"]);
+    test.run(&["run", "box", "touch", "x"])
+        .stderr(
+            "error: bad value 'nobody' for 'sandbox.author': \
+             it must be of the form 'Name <email>'\n\
+             hint: git config --show-origin --get-all sandbox.author\n",
+        )
+        .refused();
+}
+
+#[test]
+fn a_bad_author_is_refused_before_anything_is_created() {
+    let test = Test::new();
+    test.run(&["new", "box", "--author", "Agent", "--", "true"])
+        .stderr("error: bad value 'Agent' for '--author': it must be of the form 'Name <email>'\n")
+        .refused();
+    test.git(&["config", "sandbox.author", "nobody"]);
+    test.run(&["new", "box", "--", "true"])
+        .stderr(
+            "error: bad value 'nobody' for 'sandbox.author': \
+             it must be of the form 'Name <email>'\n\
+             hint: git config --show-origin --get-all sandbox.author\n",
+        )
+        .refused();
+}

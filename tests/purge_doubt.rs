@@ -1,0 +1,73 @@
+//! Purge and reap where something cannot be read, or cannot be deleted: doubt means keep.
+
+use std::fs;
+
+use crate::removal::{Format, repository, same, trashed};
+use crate::repo::{Test, chmod, tree, write};
+use crate::stale::{after, only_one, set_time, set_times, succeeds, without_power};
+
+/// A sandbox with a repository that has work in it, in an ignored folder that cannot be read.
+fn unreadable() -> Test {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let nested = path.join("build/closed/nested");
+    test.init(nested.strip_prefix(&test.home).unwrap().to_str().unwrap(), &[]);
+    set_times(&path, 0);
+    chmod(&path.join("build/closed"), 0);
+    test
+}
+
+#[test]
+fn reap_keeps_a_sandbox_with_a_folder_that_cannot_be_read() {
+    let test = unreadable();
+    let run = without_power(&test, &test.app(), &["reap"]).env("GIT_SANDBOX_NOW", after(94));
+    let output = run.output();
+    let said = String::from_utf8(output.stdout).unwrap();
+    chmod(&test.at("box/build/closed"), 0o755);
+    assert!(said.starts_with("box: kept: cannot tell: "), "{said}");
+    assert!(test.at("box/build/closed/nested/file").exists());
+}
+
+#[test]
+fn what_could_not_be_read_when_it_was_removed_stays_in_the_trash() {
+    let test = unreadable();
+    succeeds(without_power(&test, &test.app(), &["rm", "--force", "box"]));
+    let closed = only_one(&test).join("tree/build/closed");
+    chmod(&closed, 0o755);
+    let before = tree(&closed, &[]);
+    for words in [&["reap", "--purge", "--dry-run"][..], &["reap"], &["reap", "--purge"]] {
+        let run = without_power(&test, &test.app(), words).env("GIT_SANDBOX_NOW", after(15));
+        let said = String::from_utf8(run.output().stdout).unwrap();
+        assert!(!said.contains(": purged: "), "{words:?}: {said}");
+        same(&tree(&closed, &[]), &before);
+    }
+}
+
+#[test]
+fn read_only_folders_do_not_stop_their_owner() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("build/a/b/file"), "built\n");
+    for (name, mode) in [("build/a/b/file", 0o400), ("build/a/b", 0o500), ("build/a", 0o500)] {
+        chmod(&path.join(name), mode);
+    }
+    succeeds(without_power(&test, &test.app(), &["rm", "box"]));
+    succeeds(without_power(&test, &test.app(), &["reap", "--purge"]));
+    crate::stale::wait_for_trash(&test, 0);
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_orphan_that_cannot_be_read_is_left() {
+    let test = unreadable();
+    let path = test.at("box");
+    fs::rename(test.app(), test.home.join("moved")).unwrap();
+    set_time(&path, 0);
+    for words in [&["reap", "--all"][..], &["reap", "--all", "--force"]] {
+        let run = without_power(&test, &test.home, words).env("GIT_SANDBOX_NOW", after(500));
+        succeeds(run);
+        assert!(path.exists() && trashed(&test).is_empty());
+    }
+    chmod(&path.join("build/closed"), 0o755);
+    assert!(path.join("build/closed/nested/file").exists());
+}
