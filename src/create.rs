@@ -240,7 +240,7 @@ impl Maker<'_> {
             let branch = item.journal.branch.as_ref().map(OsString::from);
             item.journal.name == wish.folder || (full.is_some() && branch == full)
         };
-        if let Some(item) = trash::items(worktrees).into_iter().flatten().find(same) {
+        if let Some(item) = trash::items(&worktrees.linked).into_iter().flatten().find(same) {
             let Journal { id, name, holds, .. } = item.journal;
             let holds =
                 if holds.is_empty() { "nothing uncommitted".into() } else { holds.join(", ") };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::spec::{AfterDashes, COMMANDS, COMMON, Command, Operand, Opt, Times};
+use crate::spec::{AfterDashes, COMMANDS, COMMON, Command, Operand, Opt, Times, VERSION};
 
 /// Column where explanations start.
 const INDENT: usize = 24;
@@ -42,7 +42,7 @@ pub fn help(command: Option<&Command>) -> String {
     if let Some(command) = command {
         let _ = write!(text, "\n{}\n\n{}\n\n", command.about, command.details);
         for option in command.all_options() {
-            entry(&mut text, &with_value(option), option.help);
+            entry(&mut text, &forms(option), option.help);
         }
         return text;
     }
@@ -52,9 +52,9 @@ pub fn help(command: Option<&Command>) -> String {
     }
     text += "\nWithout a command: list. Every command takes:\n\n";
     for option in COMMON {
-        entry(&mut text, &with_value(option), option.help);
+        entry(&mut text, &forms(option), option.help);
     }
-    entry(&mut text, "--version", "show the version");
+    entry(&mut text, &forms(&VERSION), VERSION.help);
     text
 }
 
@@ -62,6 +62,14 @@ fn entry(text: &mut String, head: &str, body: &str) {
     let gap = if head.len() + 4 < INDENT { "" } else { "\n" };
     let pad = if gap.is_empty() { INDENT - 4 - head.len() } else { INDENT };
     let _ = writeln!(text, "    {head}{gap}{}{body}", " ".repeat(pad));
+}
+
+/// `-f, --force`
+fn forms(option: &Opt) -> String {
+    let mut forms = option.forms();
+    forms.pop();
+    forms.push(with_value(option));
+    forms.join(", ")
 }
 
 fn with_value(option: &Opt) -> String {

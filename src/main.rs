@@ -3,6 +3,7 @@
 mod args;
 mod background;
 mod cmd;
+mod complete;
 mod config;
 mod create;
 mod delete;
@@ -17,6 +18,7 @@ mod journal;
 mod keep;
 mod live;
 mod lock;
+mod man;
 mod merged;
 mod name;
 mod orphan;

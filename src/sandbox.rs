@@ -104,7 +104,7 @@ impl Class {
 }
 
 impl Sandbox {
-    fn of(tree: &Worktree, place: &Place) -> Sandbox {
+    fn of(tree: &Worktree, managed: bool) -> Sandbox {
         let record = &tree.record;
         let held = record.branch.is_none().then(|| branch_held_by(&tree.entry)).flatten();
         Sandbox {
@@ -118,7 +118,7 @@ impl Sandbox {
                 Some(pin) => pin.users_lock(),
                 None => record.locked.clone(),
             },
-            managed: place.manages(&record.path),
+            managed,
             state: state(tree),
         }
     }
@@ -242,7 +242,22 @@ impl Sandbox {
 /// Every sandbox of the repository.
 pub fn all(worktrees: &Worktrees, place: &Place) -> Vec<Sandbox> {
     let linked = worktrees.linked.iter().filter(|tree| !Pin::is_in_trash(&tree.record));
-    linked.map(|tree| Sandbox::of(tree, place)).collect()
+    linked.map(|tree| Sandbox::of(tree, place.manages(&tree.record.path))).collect()
+}
+
+/// Branch and state in a few words, from the listing and a look into the folder: for completion,
+/// which has no time to ask git for more. Of the entry only what the folder says is known.
+pub fn in_brief(tree: &Worktree, git: &Git) -> String {
+    let entry = repo::folder_points_to(&tree.record.path).unwrap_or_default();
+    let sandbox = Sandbox::of(&Worktree { record: tree.record.clone(), entry }, true);
+    let mut words = vec![sandbox.branch_text().unwrap_or_else(|| "detached".to_owned())];
+    // Before 2.48 git prints a relative path that leads nowhere from here.
+    if sandbox.path.is_absolute() {
+        let operation = sandbox.operation(git, false).filter(|_| sandbox.state == State::Ready);
+        words.push(operation.unwrap_or(sandbox.state.word()).to_owned());
+    }
+    words.extend(sandbox.locked.filter(|reason| reason != CREATING).map(|_| "locked".to_owned()));
+    words.join(", ")
 }
 
 /// The one that a word means: a folder's name, a branch, `refs/heads/...` or a path.

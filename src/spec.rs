@@ -7,6 +7,10 @@
 /// What a value names, and so what completes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// A sandbox of this repository.
+    Sandbox,
+    /// A removed sandbox.
+    Removed,
     /// A local or remote branch, or a new name.
     Branch,
     /// Anything git resolves to a commit.
@@ -59,6 +63,8 @@ pub enum Times {
 pub struct Operand {
     /// Shown in angle brackets.
     pub name: &'static str,
+    /// What it names.
+    pub kind: Kind,
     /// How often.
     pub times: Times,
 }
@@ -104,6 +110,8 @@ pub static SHORT_HELP: Opt =
     Opt { long: "", short: Some('h'), value: None, help: "show the usage" };
 /// `--help`
 pub static HELP: Opt = switch("help", "show the options with their meaning");
+/// `--version`, which only the program itself takes
+pub static VERSION: Opt = switch("version", "show the version");
 /// `--color`
 pub static COLOR: Opt = valued(
     "color",
@@ -146,6 +154,9 @@ pub static NUL: Opt =
     Opt { long: "", short: Some('z'), value: None, help: "print paths only, each ended by a NUL" };
 /// `--names`
 pub static NAMES: Opt = switch("names", "print names only");
+/// `--describe`
+pub static DESCRIBE: Opt =
+    switch("describe", "with --names: add a tab and a few words, as completion shows them");
 
 /// `--force`
 pub static FORCE: Opt = Opt {
@@ -208,10 +219,21 @@ pub static TIMEOUT: Opt = valued(
 /// `--all` of `stop`
 pub static ALL_HERE: Opt = switch("all", "in every sandbox of this repository");
 
+/// `--print`
+pub static PRINT: Opt = valued(
+    "print",
+    "what",
+    Kind::OneOf(&["man", "bash", "zsh", "fish", "fish-conf"]),
+    "print one of the files, for packagers",
+);
+/// `--uninstall`
+pub static UNINSTALL: Opt = switch("uninstall", "remove what setup installed");
+
 /// Options that every command takes.
 pub static COMMON: &[&Opt] = &[&COLOR, &SHORT_HELP, &HELP];
 
-const ONE_OR_CURRENT: Operand = Operand { name: "name", times: Times::Optional };
+const ONE_OR_CURRENT: Operand =
+    Operand { name: "name", kind: Kind::Sandbox, times: Times::Optional };
 
 /// `git sandbox new`
 pub static NEW: Command = Command {
@@ -226,8 +248,8 @@ exploration: a detached HEAD with no branch.
 After '--' comes a command that is run in it; in its words {task}, {name}, {branch} and
 {path} are filled in. With sandbox.agent set, a task starts that agent.",
     operands: &[
-        Operand { name: "name", times: Times::Optional },
-        Operand { name: "task", times: Times::Many },
+        Operand { name: "name", kind: Kind::Branch, times: Times::Optional },
+        Operand { name: "task", kind: Kind::Text, times: Times::Many },
     ],
     after_dashes: AfterDashes::Command,
     options: &[&NAME, &BRANCH, &FROM, &DETACH, &COUNT, &DIR, &ROOT, &AUTHOR, &NO_RUN, &JSON],
@@ -242,7 +264,7 @@ Every linked worktree of the repository is listed. Those outside the root, made 
 --dir, by plain git or by another tool, are 'external'.",
     operands: &[],
     after_dashes: AfterDashes::Operands,
-    options: &[&ALL, &NAMES, &NUL, &ROOT, &JSON],
+    options: &[&ALL, &NAMES, &DESCRIBE, &NUL, &ROOT, &JSON],
 };
 
 /// `git sandbox show`
@@ -274,7 +296,7 @@ Nothing is deleted: the folder is renamed into the trash, from where 'git sandbo
 restore' brings it back as it was. The branch stays. A sandbox with uncommitted
 changes, hidden edits, an operation in progress or unsaved work in a nested repository
 is refused without --force; one that is locked or in use without --force twice.",
-    operands: &[Operand { name: "name", times: Times::Some }],
+    operands: &[Operand { name: "name", kind: Kind::Sandbox, times: Times::Some }],
     after_dashes: AfterDashes::Operands,
     options: &[&FORCE, &DRY_RUN, &DELETE_BRANCH, &ROOT, &JSON],
 };
@@ -286,9 +308,9 @@ pub static RESTORE: Command = Command {
     details: "\
 <name> is the name, the branch or the id that the list shows; of several with one name
 it is the newest. Without it, what can be brought back is listed.",
-    operands: &[Operand { name: "name", times: Times::Optional }],
+    operands: &[Operand { name: "name", kind: Kind::Removed, times: Times::Optional }],
     after_dashes: AfterDashes::Operands,
-    options: &[&AS, &ALL, &ROOT, &JSON],
+    options: &[&AS, &ALL, &NAMES, &DESCRIBE, &ROOT, &JSON],
 };
 
 /// `git sandbox reap`
@@ -300,7 +322,7 @@ A sandbox below the root that was not used for its period and has nothing to los
 moved to the trash. What has been in the trash for sandbox.trashExpiryDays and has
 nothing to lose is deleted; the rest stays until 'reap --purge <name>'. Worktrees outside
 the root, locked ones and ones in use are never taken.",
-    operands: &[Operand { name: "name", times: Times::Many }],
+    operands: &[Operand { name: "name", kind: Kind::Removed, times: Times::Many }],
     after_dashes: AfterDashes::Operands,
     options: &[&DRY_RUN, &MERGED, &OLDER_THAN, &FORCE, &PURGE, &ALL, &QUIET, &FINISH, &ROOT, &JSON],
 };
@@ -339,14 +361,26 @@ pub static STOP: Command = Command {
 What 'run' or 'new' started there gets TERM, and KILL if it has not ended in time. With
 --rm the sandbox is then moved to the trash, unless there is work in it. Inside a sandbox,
 <name> defaults to it.",
-    operands: &[Operand { name: "name", times: Times::Many }],
+    operands: &[Operand { name: "name", kind: Kind::Sandbox, times: Times::Many }],
     after_dashes: AfterDashes::Operands,
     options: &[&RM_TOO, &FORCE, &TIMEOUT, &ALL_HERE, &ROOT],
 };
 
+/// `git sandbox setup`
+pub static SETUP: Command = Command {
+    name: "setup",
+    about: "install the man page and the completions for the current user",
+    details: "\
+Puts them where your shells and man look, and says what you have to add yourself, if
+anything. It can be run again at any time.",
+    operands: &[],
+    after_dashes: AfterDashes::Operands,
+    options: &[&UNINSTALL, &PRINT],
+};
+
 /// Every command, in the order of the help.
 pub static COMMANDS: &[&Command] =
-    &[&NEW, &LIST, &SHOW, &PATH, &RUN, &STOP, &RM, &RESTORE, &REAP, &DOCTOR];
+    &[&NEW, &LIST, &SHOW, &PATH, &RUN, &STOP, &RM, &RESTORE, &REAP, &DOCTOR, &SETUP];
 
 impl Command {
     /// The command called `name`.
@@ -368,6 +402,13 @@ impl Times {
 }
 
 impl Opt {
+    /// Every form in which it can be typed, the short one first.
+    pub fn forms(&self) -> Vec<String> {
+        let short = self.short.map(|short| format!("-{short}"));
+        let long = (!self.long.is_empty()).then(|| format!("--{}", self.long));
+        short.into_iter().chain(long).collect()
+    }
+
     /// As it is typed, in its longest form.
     pub fn typed(&self) -> String {
         match self.short {

@@ -106,9 +106,9 @@ pub fn pin_of(tree: &Worktree) -> Option<Pin> {
 }
 
 /// What can be brought back, newest first. An item that cannot be read is an error of its own.
-pub fn items(worktrees: &Worktrees) -> Vec<Result<Item>> {
+pub fn items(linked: &[Worktree]) -> Vec<Result<Item>> {
     let mut items: Vec<Result<Item>> =
-        worktrees.linked.iter().filter_map(|tree| Item::of(tree).transpose()).collect();
+        linked.iter().filter_map(|tree| Item::of(tree).transpose()).collect();
     let removed = |item: &Result<Item>| item.as_ref().ok().map(|item| item.journal.removed.clone());
     items.sort_by_key(|item| std::cmp::Reverse(removed(item)));
     items

@@ -249,13 +249,71 @@ fn names_and_paths_are_for_scripts() {
 }
 
 #[test]
+fn names_come_with_branch_and_state_for_completion() {
+    let test = many();
+    let look = test.at("clean");
+    test.commit(&look, "more", "more\n");
+    test.git_in(&look, &["bisect", "start"]);
+    let rebased = test.at("feat-ui");
+    test.commit(&rebased, "more", "other\n");
+    let output = test.command("git", &rebased).args(["rebase", "clean"]).output().unwrap();
+    assert!(!output.status.success());
+    test.git(&["worktree", "add", "--quiet", "../line\nbreak", "-b", "odd"]);
+    test.run(&["list", "--names", "--describe"])
+        .stdout(
+            "broken\tbroken, damaged\n\
+             clean\tclean, bisect\n\
+             dirty\tdirty, ready\n\
+             exploration-look\tdetached, ready\n\
+             feat-ui\tfeat/ui, rebase\n\
+             gone\tgone, missing\n\
+             held\theld, ready, locked\n\
+             away\taway, ready\n\
+             line\\nbreak\todd, ready\n",
+        )
+        .ok();
+}
+
+#[test]
+fn only_names_are_described() {
+    let test = Test::new();
+    let usage = String::from_utf8(test.run(&["list", "-h"]).output().stdout).unwrap();
+    for (words, error) in [
+        (&["list", "--describe"][..], "option '--describe' needs '--names'"),
+        (
+            &["list", "--names", "--describe", "--all"],
+            "options '--all' and '--describe' cannot be used together",
+        ),
+        (
+            &["list", "--names", "--describe", "-z"],
+            "options '-z' and '--describe' cannot be used together",
+        ),
+    ] {
+        test.run(words).stderr(&format!("error: {error}\n{usage}")).code(129);
+    }
+}
+
+#[test]
 fn names_cost_one_git_process() {
     let test = Test::new();
     test.new_sandbox(&["fix"]);
+    test.new_sandbox(&["old"]);
+    assert!(test.run(&["rm", "old"]).output().status.success());
     let path = test.fake_git("echo \"$*\" >>\"$HOME/calls\"\nexec \"$GIT\" \"$@\"");
-    test.program(&test.app(), &["list", "--names"]).env("PATH", path).stdout("fix\n").ok();
-    let calls = fs::read_to_string(test.home.join("calls")).unwrap();
-    assert_eq!(calls, "worktree list --porcelain -z\n");
+    for (words, wanted) in [
+        (&["list", "--names"][..], "fix\n"),
+        (&["list", "--names", "--describe"], "fix\tfix, ready\n"),
+        (&["restore", "--names"], "old\nold-ID\n"),
+        (
+            &["restore", "--names", "--describe"],
+            "old\told, removed just now\nold-ID\told, removed just now\n",
+        ),
+    ] {
+        test.program(&test.app(), words).env("PATH", &path).stdout(wanted).ok();
+        let calls = test.home.join("calls");
+        assert_eq!(fs::read_to_string(&calls).unwrap(), "worktree list --porcelain -z\n");
+        fs::remove_file(&calls).unwrap();
+    }
 }
 
 #[test]

@@ -66,6 +66,45 @@ fn without_a_name_it_lists_what_can_be_brought_back() {
 }
 
 #[test]
+fn names_lists_names_and_ids_for_scripts() {
+    let test = repository(Format::Files).unwrap();
+    test.run(&["restore", "--names"]).ok();
+    for day in [27, 28] {
+        test.new_sandbox(&["twice"]);
+        let now = format!("2026-01-{day}T12:00:00Z");
+        assert!(test.run(&["rm", "twice"]).env("GIT_SANDBOX_NOW", now).output().status.success());
+    }
+    let path = test.new_sandbox(&["look"]);
+    test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+    rm(&test, "look");
+    test.new_sandbox(&["here"]);
+    let names = "look\nlook-ID\ntwice\ntwice-ID\ntwice-ID\n";
+    test.run(&["restore", "--names"]).stdout(names).ok();
+    test.run_in(&test.home, &["restore", "--names", "--all"]).stdout(names).ok();
+    test.run(&["restore", "--names", "--describe"])
+        .stdout(
+            "look\tdetached, removed just now\n\
+             look-ID\tdetached, removed just now\n\
+             twice\ttwice, removed 3 days ago\n\
+             twice-ID\ttwice, removed 3 days ago\n\
+             twice-ID\ttwice, removed 4 days ago\n",
+        )
+        .ok();
+    let usage = String::from_utf8(test.run(&["restore", "-h"]).output().stdout).unwrap();
+    for (words, error) in [
+        (&["twice", "--names"][..], "a name and '--names' cannot be used together"),
+        (&["--json", "--names"], "options '--json' and '--names' cannot be used together"),
+        (&["--describe"], "option '--describe' needs '--names'"),
+    ] {
+        let words = [&["restore"], words].concat();
+        test.run(&words).stderr(&format!("error: {error}\n{usage}")).code(129);
+    }
+    test.run_in(&test.home, &["restore", "--names"])
+        .stderr("error: git sandbox can only be used within a Git repository\n")
+        .code(1);
+}
+
+#[test]
 fn json_lists_what_can_be_brought_back() {
     let test = repository(Format::Files).unwrap();
     let path = test.new_sandbox(&["box"]);

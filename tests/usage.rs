@@ -8,7 +8,8 @@ usage: git sandbox new [--name=<branch>] [--branch=<branch>] [--from=<commit>]
                        [--root=<folder>] [--author=<author>] [--no-run] [--json]
                        [<name>] [<task>...] [-- <cmd>...]
 ";
-const ALL: &str = "   or: git sandbox list [--all] [--names] [-z] [--root=<folder>] [--json]
+const ALL: &str = "   or: git sandbox list [--all] [--names] [--describe] [-z] [--root=<folder>]
+                        [--json]
    or: git sandbox show [--log] [--follow] [--root=<folder>] [--json] [<name>]
    or: git sandbox path [<name>]
    or: git sandbox run [--background] [--tmux] [--author=<author>] [<name>]
@@ -17,16 +18,19 @@ const ALL: &str = "   or: git sandbox list [--all] [--names] [-z] [--root=<folde
                         [--root=<folder>] [<name>...]
    or: git sandbox rm [--force] [--dry-run] [--delete-branch] [--root=<folder>]
                       [--json] <name>...
-   or: git sandbox restore [--as=<name>] [--all] [--root=<folder>] [--json]
-                           [<name>]
+   or: git sandbox restore [--as=<name>] [--all] [--names] [--describe]
+                           [--root=<folder>] [--json] [<name>]
    or: git sandbox reap [--dry-run] [--merged] [--older-than=<days>] [--force]
                         [--purge] [--all] [--quiet] [--finish] [--root=<folder>]
                         [--json] [<name>...]
    or: git sandbox doctor [--fix] [--root=<folder>] [--json]
+   or: git sandbox setup [--uninstall] [--print=<what>]
 ";
 
-fn alone(line: &str) -> String {
-    format!("usage: {}\n", line.strip_prefix("   or: ").unwrap())
+fn alone(command: &str) -> String {
+    let lead = format!("git sandbox {command} ");
+    let usage = ALL.split("   or: ").find(|usage| usage.starts_with(&lead)).unwrap();
+    format!("usage: {usage}")
 }
 
 #[test]
@@ -35,8 +39,8 @@ fn h_shows_the_usage_on_stdout_as_git_does() {
     let at = |words: &[&str]| test.run_in(&test.home, words);
     at(&["-h"]).stdout(&format!("{NEW}{ALL}")).code(129);
     at(&["new", "-h"]).stdout(NEW).code(129);
-    for (command, line) in ["list", "show", "path"].iter().zip(ALL.lines()) {
-        at(&[command, "-h"]).stdout(&alone(line)).code(129);
+    for command in ["list", "show", "path"] {
+        at(&[command, "-h"]).stdout(&alone(command)).code(129);
     }
 }
 
@@ -55,6 +59,9 @@ fn help_of_a_command_explains_its_options() {
              \n    --help              show the options with their meaning\n",
         )
         .ok();
+    let output = test.run_in(&test.home, &["rm", "--help"]).output();
+    let both = "\n    -n, --dry-run       say what would be done and change nothing\n";
+    assert!(String::from_utf8(output.stdout).unwrap().contains(both));
     for command in ["new", "list", "show"] {
         let output = test.run_in(&test.home, &[command, "--help"]).output();
         assert_eq!(output.status.code(), Some(0));
@@ -81,6 +88,7 @@ fn help_of_the_program_names_every_command() {
     restore             bring a removed sandbox back as it was, or list those that can be
     reap                retire stale sandboxes and empty what is safe to empty from the trash
     doctor              find what crashes, moves and other tools left behind, and repair it
+    setup               install the man page and the completions for the current user
 
 Without a command: list. Every command takes:
 
@@ -125,7 +133,7 @@ fn an_unknown_command_gets_the_nearest_known_one() {
 #[test]
 fn an_unknown_option_gets_the_nearest_of_its_command() {
     let test = Test::bare();
-    let [list, show, path] = [0, 1, 2].map(|index| alone(ALL.lines().nth(index).unwrap()));
+    let [list, show, path] = ["list", "show", "path"].map(alone);
     for (words, error) in [
         (
             &["list", "--nmaes"][..],

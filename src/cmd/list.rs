@@ -1,13 +1,14 @@
 //! `git sandbox list`
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use owo_colors::Style;
 
-use super::{Here, tell};
+use super::{Here, describes, linked, tell};
 use crate::args::Args;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::everywhere::{Everywhere, common_of};
 use crate::git::Git;
 use crate::journal::Pin;
@@ -16,14 +17,15 @@ use crate::out::{self, Out, visible, visible_path};
 use crate::repo::{self, Repo};
 use crate::report::Report;
 use crate::retention::Retention;
-use crate::sandbox::{Class, Sandbox};
-use crate::spec::{ALL, COLOR, JSON, NAMES, NUL, ROOT};
+use crate::sandbox::{self, Class, Sandbox};
+use crate::spec::{ALL, COLOR, DESCRIBE, JSON, NAMES, NUL, ROOT};
 use crate::table::Table;
 use crate::time::{self, Time};
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     args.at_most_one(&[&JSON, &NUL])?;
     args.at_most_one(&[&JSON, &NAMES])?;
+    describes(args, &[&ALL, &NUL])?;
     let plain = args.has(&NAMES) || args.has(&NUL);
     if plain && !args.has(&ALL) {
         return names(args, *out);
@@ -51,25 +53,28 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
 /// Names or paths for scripts and completion, for the price of one `git worktree list`.
 fn names(args: &Args, out: Out) -> Result<u8> {
     let git = Git::here()?;
-    let records = match git.worktrees() {
-        // Why there is no list takes a closer look.
-        Err(error @ Error::Git { .. }) => return Err(Repo::discover().err().unwrap_or(error)),
-        other => other?,
-    };
-    for record in records.iter().skip(1).filter(|record| !Pin::is_in_trash(record)) {
-        print_plain(args, out, &record.path)?;
+    for tree in linked(&git)?.iter().filter(|tree| !Pin::is_in_trash(&tree.record)) {
+        if args.has(&DESCRIBE) {
+            let name = visible_path(Path::new(name(&tree.record.path)));
+            out.answer(&format!("{name}\t{}", visible(&sandbox::in_brief(tree, &git))))?;
+        } else {
+            print_plain(args, out, &tree.record.path)?;
+        }
     }
     Ok(0)
 }
 
 fn print_plain(args: &Args, out: Out, path: &Path) -> Result<()> {
-    let name = Path::new(path.file_name().unwrap_or(path.as_os_str()));
-    let answer = if args.has(&NAMES) { name } else { path };
+    let answer = if args.has(&NAMES) { Path::new(name(path)) } else { path };
     if args.has(&NUL) {
         out.answer_nul(answer.as_os_str().as_bytes())
     } else {
         out.answer(&visible_path(answer))
     }
+}
+
+fn name(path: &Path) -> &OsStr {
+    path.file_name().unwrap_or(path.as_os_str())
 }
 
 /// The sandboxes of every repository that has one below the root, of this one, and orphans.

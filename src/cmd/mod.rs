@@ -8,20 +8,24 @@ mod reap;
 mod restore;
 mod rm;
 mod run;
+mod setup;
 mod show;
 mod stop;
 
+use std::path::PathBuf;
+
 use crate::args::Args;
 use crate::background;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::everywhere::Everywhere;
+use crate::git::Git;
 use crate::lock::Lock;
 use crate::out::Out;
 use crate::place::{Place, Root};
-use crate::repo::{Repo, Worktrees};
+use crate::repo::{Repo, Worktree, Worktrees};
 use crate::report::Reporter;
 use crate::sandbox::{self, Sandbox};
-use crate::spec::{self, COLOR, ROOT};
+use crate::spec::{self, COLOR, DESCRIBE, NAMES, Opt, ROOT};
 use crate::time::{self, Time};
 use crate::trash::Trash;
 
@@ -32,6 +36,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         () if std::ptr::eq(command, &raw const spec::NEW) => new::run(args, out),
         () if std::ptr::eq(command, &raw const spec::SHOW) => show::run(args, out),
         () if std::ptr::eq(command, &raw const spec::PATH) => path::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::SETUP) => setup::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RUN) => run::run(args, out),
         () if std::ptr::eq(command, &raw const spec::STOP) => stop::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RM) => rm::run(args, out),
@@ -40,6 +45,25 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         () if std::ptr::eq(command, &raw const spec::RESTORE) => restore::run(args, out),
         () => list::run(args, out),
     }
+}
+
+/// What git lists, for the price of one call: without the private git dirs.
+fn linked(git: &Git) -> Result<Vec<Worktree>> {
+    let records = match git.worktrees() {
+        // Why there is no list takes a closer look.
+        Err(error @ Error::Git { .. }) => return Err(Repo::discover().err().unwrap_or(error)),
+        other => other?,
+    };
+    let linked = records.into_iter().skip(1);
+    Ok(linked.map(|record| Worktree { record, entry: PathBuf::new() }).collect())
+}
+
+/// A usage error where `--describe` has nothing to describe.
+fn describes(args: &Args, without: &[&Opt]) -> Result<()> {
+    if args.has(&DESCRIBE) && !args.has(&NAMES) {
+        return Err(args.wrong("option '--describe' needs '--names'"));
+    }
+    without.iter().try_for_each(|option| args.at_most_one(&[option, &DESCRIBE]))
 }
 
 /// Says what the daily run did, from outside of all repositories.

@@ -224,7 +224,7 @@ impl Reaper<'_> {
         processes: &Processes,
         out: Out,
     ) -> Result<()> {
-        let items: Vec<Item> = trash::items(&here.worktrees).into_iter().flatten().collect();
+        let items: Vec<Item> = trash::items(&here.worktrees.linked).into_iter().flatten().collect();
         let left = purge::leftovers(&here.place.trash_folders(), &here.repo.common);
         if !self.args.has(&ALL) {
             let known: Vec<&Item> = items.iter().chain(&left).collect();
@@ -259,7 +259,7 @@ impl Reaper<'_> {
             && background::purge(&here.repo.common).is_err()
         {
             out.note("deleting what was purged");
-            let items = trash::items(&here.worktrees).into_iter().flatten();
+            let items = trash::items(&here.worktrees.linked).into_iter().flatten();
             for item in items.filter(|item| item.journal.stage == Stage::Purging).chain(left) {
                 purge::delete_files(&item)?;
                 holder.finish_purge(&item)?;
@@ -304,7 +304,7 @@ impl Reaper<'_> {
 
     /// Deletes what an earlier run marked. Only the last steps need the lock.
     fn finish(&mut self, here: &Here, lock: Option<Lock>, out: Out) -> Result<()> {
-        let items = trash::items(&here.worktrees).into_iter().flatten();
+        let items = trash::items(&here.worktrees.linked).into_iter().flatten();
         let left = purge::leftovers(&here.place.trash_folders(), &here.repo.common);
         let marked = items.filter(|item| item.journal.stage == Stage::Purging);
         let items: Vec<Item> = marked.chain(left).collect();

@@ -1,17 +1,19 @@
 //! `git sandbox restore`
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use chrono::TimeDelta;
 use owo_colors::Style;
 use serde::Serialize;
 
-use super::{Here, tell};
+use super::{Here, describes, linked, tell};
 use crate::args::Args;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::everywhere::Everywhere;
-use crate::journal::Stage;
+use crate::git::Git;
+use crate::journal::{Journal, Stage};
 use crate::lock::Lock;
 use crate::name;
 use crate::orphan;
@@ -20,7 +22,7 @@ use crate::repo::Repo;
 use crate::retention;
 use crate::sandbox;
 use crate::size;
-use crate::spec::{ALL, AS, JSON, ROOT};
+use crate::spec::{ALL, AS, DESCRIBE, JSON, NAMES, ROOT};
 use crate::table::Table;
 use crate::time::{self, Time};
 use crate::trash::{self, Attached, Item};
@@ -29,6 +31,16 @@ use crate::verdict::ONLY_HERE;
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if args.has(&AS) && args.operands.is_empty() {
         return Err(args.wrong("option '--as' needs the <name> of a removed sandbox"));
+    }
+    args.at_most_one(&[&JSON, &NAMES])?;
+    args.at_most_one(&[&AS, &NAMES])?;
+    describes(args, &[&ALL])?;
+    if args.has(&NAMES) && !args.operands.is_empty() {
+        return Err(args.wrong("a name and '--names' cannot be used together"));
+    }
+    if args.has(&NAMES) && !args.has(&ALL) {
+        let linked = linked(&Git::here()?)?;
+        return names(args, trash::items(&linked).into_iter().flatten(), *out);
     }
     let mut found = Vec::new();
     let mut note = |item: Result<Item>, config: &Config, out: Out| -> Result<()> {
@@ -43,7 +55,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         tell(&all, *out);
         for repo in all.commons.iter().filter_map(|common| Repo::at(common).ok()) {
             let here = Here::of(repo, args, out)?;
-            for item in trash::items(&here.worktrees) {
+            for item in trash::items(&here.worktrees.linked) {
                 note(item, &here.repo.config, *out)?;
             }
         }
@@ -56,13 +68,14 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         if !args.operands.is_empty() && trash::is_unfinished(&here.worktrees) {
             here = Here::locked(here.repo, args, out)?.0;
         }
-        for item in trash::items(&here.worktrees) {
+        for item in trash::items(&here.worktrees.linked) {
             note(item, &here.repo.config, *out)?;
         }
     }
     found.retain(|(item, _)| item.journal.stage == Stage::Trashed);
     found.sort_by(|(one, _), (other, _)| other.journal.removed.cmp(&one.journal.removed));
     match args.operands.first() {
+        None if args.has(&NAMES) => names(args, found.into_iter().map(|(item, _)| item), *out),
         None => list(args, &found, *out),
         Some(word) => {
             let items: Vec<&Item> = found.iter().map(|(item, _)| item).collect();
@@ -101,7 +114,7 @@ fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
     }
     let (here, lock) = Here::locked(Repo::at(&item.journal.common)?, args, out)?;
     // Looked up again under the lock: somebody may have been faster.
-    let items = trash::items(&here.worktrees).into_iter().flatten();
+    let items = trash::items(&here.worktrees.linked).into_iter().flatten();
     let items: Vec<Item> = items.filter(|item| item.journal.stage == Stage::Trashed).collect();
     let items: Vec<&Item> = items.iter().collect();
     let item = chosen(&items, &item.journal.id)?;
@@ -145,6 +158,30 @@ struct Restored {
     path: String,
     action: &'static str,
     reason: String,
+}
+
+/// Names and ids for scripts and completion; of several with one name it is said once.
+fn names(args: &Args, items: impl Iterator<Item = Item>, out: Out) -> Result<u8> {
+    let now = time::now()?;
+    let mut seen = HashSet::new();
+    for Journal { name, id, branch, removed, .. } in
+        items.map(|item| item.journal).filter(|journal| journal.stage == Stage::Trashed)
+    {
+        let branch = branch.unwrap_or_else(|| "detached".to_owned());
+        let branch = branch.strip_prefix("refs/heads/").unwrap_or(&branch);
+        let ago = removed.parse::<Time>().map(|then| format!(", removed {}", time::ago(then, now)));
+        let words = visible(&format!("{branch}{}", ago.unwrap_or_default()));
+        for word in [name, id] {
+            if seen.contains(&word) {
+                continue;
+            }
+            let shown = visible(&word);
+            let line = if args.has(&DESCRIBE) { format!("{shown}\t{words}") } else { shown };
+            out.answer(&line)?;
+            seen.insert(word);
+        }
+    }
+    Ok(0)
 }
 
 /// What can be brought back.
