@@ -19,6 +19,7 @@ mod keep;
 mod live;
 mod lock;
 mod man;
+mod manual;
 mod merged;
 mod name;
 mod orphan;

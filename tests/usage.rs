@@ -23,6 +23,7 @@ const ALL: &str = "   or: git sandbox list [--all] [--names] [-z] [--root=<folde
                         [--purge] [--all] [--quiet] [--finish] [--root=<folder>]
                         [--json] [<name>...]
    or: git sandbox doctor [--fix] [--root=<folder>] [--json]
+   or: git sandbox setup [--uninstall] [--print=<what>]
 ";
 
 fn alone(line: &str) -> String {
@@ -81,6 +82,7 @@ fn help_of_the_program_names_every_command() {
     restore             bring a removed sandbox back as it was, or list those that can be
     reap                retire stale sandboxes and empty what is safe to empty from the trash
     doctor              find what crashes, moves and other tools left behind, and repair it
+    setup               install the man page and the completions for the current user
 
 Without a command: list. Every command takes:
 
