@@ -14,3 +14,8 @@ pub fn zsh() -> String {
 pub fn fish() -> String {
     String::new()
 }
+
+/// `completions/conf.d/git-sandbox.fish`: fish 3.6.0 does not forward `git sandbox` by itself.
+pub fn fish_conf() -> String {
+    String::new()
+}

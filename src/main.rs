@@ -14,6 +14,7 @@ mod gather;
 mod git;
 mod help;
 mod include;
+mod install;
 mod journal;
 mod keep;
 mod live;

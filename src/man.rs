@@ -149,11 +149,10 @@ fn bold(text: &str) -> String {
 fn inline(text: &str) -> String {
     let mut shown = String::new();
     for (index, piece) in text.split('`').enumerate() {
-        let typed = index % 2 == 1;
-        shown += &match typed {
-            true => format!("\\fB{}\\fR", around(piece, "\\fB")),
-            false => options_in(piece),
-        };
+        match index % 2 {
+            0 => shown += &options_in(piece),
+            _ => drop(write!(shown, "\\fB{}\\fR", around(piece, "\\fB"))),
+        }
     }
     shown
 }
@@ -167,7 +166,7 @@ fn options_in(text: &str) -> String {
         let (lead, body) = word.split_at(lead);
         let letter = |c: char| c.is_ascii_alphanumeric() || c == '-';
         let end = body.find(|c| !letter(c)).unwrap_or(body.len());
-        let is_option = body.starts_with('-') && body.trim_start_matches('-') != "";
+        let is_option = body.starts_with('-') && end > 1;
         let (option, tail) = body.split_at(if is_option { end } else { 0 });
         let option = if is_option { bold(option) } else { String::new() };
         let _ = write!(shown, "{gap}{}{option}{}", escaped(lead), around(tail, "\\fR"));
@@ -222,7 +221,7 @@ mod tests {
             "see \\fBgit sandbox rm \\fI<name>\\fB\\fR now"
         );
         assert_eq!(inline("with --force, or -z"), "with \\fB\\-\\-force\\fR, or \\fB\\-z\\fR");
-        assert_eq!(inline("after '--' comes"), "after \\(aq\\-\\-\\(aq comes");
+        assert_eq!(inline("after '--' comes"), "after \\(aq\\fB\\-\\-\\fR\\(aq comes");
         assert_eq!(inline("a <task> b"), "a \\fI<task>\\fR b");
     }
 
