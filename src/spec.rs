@@ -225,7 +225,7 @@ pub static ALL_HERE: Opt = switch("all", "in every sandbox of this repository");
 pub static PRINT: Opt = valued(
     "print",
     "what",
-    Kind::OneOf(&["man", "bash", "zsh", "fish"]),
+    Kind::OneOf(&["man", "bash", "zsh", "fish", "fish-conf"]),
     "print one of the files, for packagers",
 );
 /// `--uninstall`

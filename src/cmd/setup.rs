@@ -24,6 +24,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         Some("man") => out.answer_raw(man::page().as_bytes())?,
         Some("bash") => out.answer_raw(complete::bash().as_bytes())?,
         Some("zsh") => out.answer_raw(complete::zsh().as_bytes())?,
+        Some("fish-conf") => out.answer_raw(complete::fish_conf().as_bytes())?,
         Some(_) => out.answer_raw(complete::fish().as_bytes())?,
         None if args.has(&UNINSTALL) => User::current()?.uninstall(*out)?,
         None => User::current()?.install(*out)?,
