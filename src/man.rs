@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use crate::help;
 use crate::manual;
-use crate::spec::{COMMANDS, COMMON, Command, Opt};
+use crate::spec::{COMMANDS, COMMON, Command, Kind, Opt};
 
 /// When the prose was last changed.
 const DATE: &str = "2026-11-16";
@@ -45,13 +45,13 @@ pub fn page() -> String {
     section(&mut page, "OPTIONS");
     prose(&mut page, manual::OPTIONS);
     for option in COMMON {
-        item(&mut page, &option_term(option), &sentence(option.help));
+        item(&mut page, &option_term(option), &meaning(option));
     }
     item(&mut page, &bold("--version"), "Show the version.");
     for command in COMMANDS.iter().filter(|command| !command.options.is_empty()) {
         let _ = writeln!(page, ".SS \"git sandbox {}\"", escaped(command.name));
         for option in command.options {
-            item(&mut page, &option_term(option), &sentence(option.help));
+            item(&mut page, &option_term(option), &meaning(option));
         }
     }
     for (title, text) in manual::AFTER {
@@ -94,6 +94,17 @@ fn option_term(option: &Opt) -> String {
     let forms: Vec<String> = short.into_iter().chain(long).map(|form| bold(&form)).collect();
     let value = option.value.as_ref().map(|value| inline(&format!("=<{}>", value.name)));
     forms.join(", ") + &value.unwrap_or_default()
+}
+
+/// Its help, with the words it takes where that does not name them.
+fn meaning(option: &Opt) -> String {
+    let help = sentence(option.help);
+    match option.value.as_ref().map(|value| value.kind) {
+        Some(Kind::OneOf(words)) if !words.iter().all(|word| help.contains(word)) => {
+            format!("{help} It is one of `{}`.", words.join("`, `"))
+        }
+        _ => help,
+    }
 }
 
 /// Paragraphs, terms and examples.

@@ -20,13 +20,17 @@ completions for fish: $HOME/.config/fish/completions/git-sandbox.fish
 
 const IN_PLACE: &str = "man page and completions are in place\n";
 
+fn each(lines: impl Iterator<Item = &'static str>, verb: &str) -> String {
+    let lines: Vec<String> = lines.map(|line| format!("{verb} {line}\n")).collect();
+    lines.concat()
+}
+
 fn installed() -> String {
-    ALL.lines().map(|line| format!("installed {line}\n")).collect()
+    each(ALL.lines(), "installed")
 }
 
 fn removed() -> String {
-    let paths = ALL.lines().map(|line| line.split_once(": ").unwrap().1);
-    paths.map(|path| format!("removed {path}\n")).collect()
+    each(ALL.lines().map(|line| line.split_once(": ").unwrap().1), "removed")
 }
 
 /// A home as `cargo install` leaves it, and bash-completion; zsh only if it is wanted.
@@ -250,11 +254,10 @@ fn a_program_that_is_not_in_the_home_has_its_page_in_the_usual_place() {
     set.stderr(&format!("{IN_PLACE}{hint_too}")).ok();
     let listed = format!("{}:/usr/share/man", home.path(".local/share/man").display());
     run(&tools).env("MANPATH", listed).stderr(IN_PLACE).ok();
-    // man-db looks beside the folders on PATH that are there.
+    // man-db looks beside the folders on PATH, other mans do not.
     let path = format!("{tools}:{}", home.path(".local/bin").display());
-    run(&path).stderr(&format!("{IN_PLACE}{hint}")).ok();
-    fs::create_dir_all(home.path(".local/bin")).unwrap();
     run(&path).stderr(IN_PLACE).ok();
+    run(&path).env("MANPATH", "/usr/share/man:").stderr(IN_PLACE).ok();
     fs::remove_file(home.path("tools/manpath")).unwrap();
     run(&path).stderr(&format!("{IN_PLACE}{hint}")).ok();
 }

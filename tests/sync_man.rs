@@ -99,7 +99,7 @@ fn terms(title: &str) -> BTreeSet<String> {
     let page = page();
     let (_, rest) = page.split_once(&format!(".SH {title}\n")).unwrap();
     let section = rest.split("\n.SH ").next().unwrap();
-    let terms = section.split(".TP\n").skip(1).flat_map(|item| item.lines().next());
+    let terms = section.split(".TP\n").skip(1).filter_map(|item| item.lines().next());
     let terms = terms.flat_map(|term| term.split(", ").map(str::to_owned).collect::<Vec<_>>());
     terms.map(|term| term.replace("\\fB", "").replace("\\fR", "")).collect()
 }

@@ -3,7 +3,6 @@
 //! Puts man page and completions where the user's shells and man look, and says what is left to do:
 //! zsh has no folder of the user's, and man finds a page beside a folder on PATH only.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -16,6 +15,7 @@ use crate::install::{self, Done, Wanted};
 use crate::man;
 use crate::out::Out;
 use crate::place::{absolute, real};
+use crate::repo::tidy;
 use crate::spec::{PRINT, UNINSTALL};
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -159,9 +159,7 @@ impl User {
     /// Beside the folder that we are in, if that is the user's and on PATH; else the usual one.
     fn man_folder(&self) -> PathBuf {
         let beside = self.man_folders().next().unwrap_or_default();
-        let bins = std::env::var_os("PATH").unwrap_or_default();
-        let on_path = std::env::split_paths(&bins).any(|bin| real(&bin.join(BESIDE)) == beside);
-        if on_path { beside } else { self.home.join(".local/share/man") }
+        if is_beside_path(&beside) { beside } else { self.home.join(".local/share/man") }
     }
 
     fn man_folders(&self) -> impl Iterator<Item = PathBuf> {
@@ -202,26 +200,21 @@ fn is_there(program: &str) -> bool {
     which::which(program).is_ok()
 }
 
-/// Whether man looks in a folder: it is in MANPATH or, where that leaves room for it, the first of
-/// those that man-db takes for a folder on PATH. Other mans, which have no `manpath`, look at
-/// MANPATH only.
+fn is_beside_path(man: &Path) -> bool {
+    let bins = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&bins).any(|bin| real(&tidy(&bin.join(BESIDE))) == real(man))
+}
+
+/// Whether man looks in a folder: MANPATH names it or, where that leaves room for more, it is beside
+/// a folder on PATH. That is man-db's rule; mans without a `manpath` look at MANPATH only.
 fn is_searched(folder: &Path) -> bool {
-    let of_path = || {
-        let bins = std::env::var_os("PATH").unwrap_or_default();
-        let mut bins = std::env::split_paths(&bins);
-        let beside = |bin: &Path| {
-            let folders = ["../man", "man", BESIDE, "share/man"].map(|place| bin.join(place));
-            folders.into_iter().find(|folder| folder.is_dir())
-        };
-        is_there("manpath")
-            && bins.any(|bin| beside(&bin).is_some_and(|man| real(&man) == real(folder)))
-    };
+    let by_itself = || is_there("manpath") && is_beside_path(folder);
     let Some(listed) = std::env::var_os("MANPATH").filter(|value| !value.is_empty()) else {
-        return of_path();
+        return by_itself();
     };
     let mut listed = std::env::split_paths(&listed);
-    listed.any(|entry| match entry.as_os_str() == OsStr::new("") {
-        true => of_path(),
+    listed.any(|entry| match entry.as_os_str().is_empty() {
+        true => by_itself(),
         false => real(&entry) == real(folder),
     })
 }
