@@ -238,7 +238,7 @@ complete -c git-sandbox -n '__git_sandbox_operand restore 0 0' -a '(__git_sandbo
 complete -c git-sandbox -n '__git_sandbox_in reap' -s n -l dry-run -d 'say what would be done and change nothing'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l merged -d 'also retire clean ones whose branch is in its base'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l older-than -x -d 'retire what was unused for so many days'
-complete -c git-sandbox -n '__git_sandbox_in reap' -s f -l force -d 'remove what has work in it; twice: also what is locked or in use'
+complete -c git-sandbox -n '__git_sandbox_in reap' -s f -l force -d 'also retire stale ones with work in them'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l purge -d 'delete from the trash now what has nothing to lose, or what is named'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l all -d 'those of every repository below the root'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l quiet -d 'say nothing; the next command says what was done'

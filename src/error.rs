@@ -48,6 +48,8 @@ pub enum Error {
     NoProgram { program: String },
     NotExecutable { program: String },
     NoTmux,
+    NoHome,
+    NotInstalledByUs { path: PathBuf },
     Interrupted { signal: u8 },
     ClosedPipe,
 }
@@ -141,6 +143,10 @@ impl Error {
             Error::NoTmux => {
                 vec!["install tmux, or use 'git sandbox run --background'".into()]
             }
+            Error::NotInstalledByUs { path } => {
+                let path = shell_word(&path.to_string_lossy());
+                vec![format!("to keep it aside: mv {path} {path}.orig")]
+            }
             Error::Config { key, .. } if key.contains('.') => {
                 vec![format!("git config --show-origin --get-all {key}")]
             }
@@ -216,6 +222,10 @@ impl fmt::Display for Error {
             Error::NoProgram { program } => write!(f, "cannot run '{program}': no such program"),
             Error::NotExecutable { program } => write!(f, "cannot run '{program}': not executable"),
             Error::NoTmux => f.write_str("cannot open a tmux window: tmux is not on PATH"),
+            Error::NoHome => f.write_str("cannot install anything: HOME is not set"),
+            Error::NotInstalledByUs { path } => {
+                write!(f, "'{}' is in the way: it is not from git sandbox setup", path.display())
+            }
             Error::Interrupted { .. } => f.write_str("interrupted"),
             Error::ClosedPipe => f.write_str("the reader went away"),
         }

@@ -113,9 +113,12 @@ fn matching(dir: &Path, lead: &str, end: &str) -> Vec<PathBuf> {
     found
 }
 
+/// The folder that a variable names.
+pub fn absolute(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
 fn cache() -> Result<PathBuf> {
-    let absolute =
-        |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let home = || absolute("HOME").map(|home| home.join(".cache"));
     absolute("XDG_CACHE_HOME").or_else(home).ok_or_else(|| Error::Root {
         root: "~/.cache/git-sandbox/worktrees".into(),

@@ -165,6 +165,13 @@ pub static FORCE: Opt = Opt {
     value: None,
     help: "remove what has work in it; twice: also what is locked or in use",
 };
+/// `--force` of `reap`
+pub static FORCE_STALE: Opt = Opt {
+    long: "force",
+    short: Some('f'),
+    value: None,
+    help: "also retire stale ones with work in them",
+};
 /// `--dry-run`
 pub static DRY_RUN: Opt = Opt {
     long: "dry-run",
@@ -324,7 +331,18 @@ nothing to lose is deleted; the rest stays until 'reap --purge <name>'. Worktree
 the root, locked ones and ones in use are never taken.",
     operands: &[Operand { name: "name", kind: Kind::Removed, times: Times::Many }],
     after_dashes: AfterDashes::Operands,
-    options: &[&DRY_RUN, &MERGED, &OLDER_THAN, &FORCE, &PURGE, &ALL, &QUIET, &FINISH, &ROOT, &JSON],
+    options: &[
+        &DRY_RUN,
+        &MERGED,
+        &OLDER_THAN,
+        &FORCE_STALE,
+        &PURGE,
+        &ALL,
+        &QUIET,
+        &FINISH,
+        &ROOT,
+        &JSON,
+    ],
 };
 
 /// `git sandbox doctor`

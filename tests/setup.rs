@@ -1,147 +1,308 @@
-//! `sandbox.setup`: commands that make a new sandbox ready.
+//! `git sandbox setup`: where files go, what is said, and what is left alone.
 
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::repo::{Test, names_in, write};
+use crate::repo::{Run, Test, chmod, finished, tree, write};
+use crate::sync_man::have;
 
-const CREATED: &str = "created sandbox 'fix': new branch 'fix' from 'main'\n";
+/// What stands in `wanted`, in the order in which it is said.
+const ALL: &str = "\
+the man page: $HOME/.cargo/share/man/man1/git-sandbox.1
+completions for bash: $HOME/.local/share/bash-completion/completions/git-sandbox
+completions for zsh: $HOME/.local/share/git-sandbox/zsh/_git-sandbox
+completions for fish: $HOME/.config/fish/completions/git-sandbox.fish
+'git sandbox' for fish: $HOME/.config/fish/conf.d/git-sandbox.fish
+";
 
-fn with_setup(values: &[&str]) -> Test {
-    let test = Test::new();
-    for value in values {
-        test.git(&["config", "--add", "sandbox.setup", value]);
+const IN_PLACE: &str = "man page and completions are in place\n";
+
+fn each(lines: impl Iterator<Item = &'static str>, verb: &str) -> String {
+    let lines: Vec<String> = lines.map(|line| format!("{verb} {line}\n")).collect();
+    lines.concat()
+}
+
+fn installed() -> String {
+    each(ALL.lines(), "installed")
+}
+
+fn removed() -> String {
+    each(ALL.lines().map(|line| line.split_once(": ").unwrap().1), "removed")
+}
+
+/// A home as `cargo install` leaves it, and bash-completion; zsh only if it is wanted.
+struct Home {
+    test: Test,
+    program: PathBuf,
+}
+
+impl Home {
+    fn new() -> Home {
+        let test = Test::bare();
+        let program = test.home.join(".cargo/bin/git-sandbox");
+        fs::create_dir_all(program.parent().unwrap()).unwrap();
+        fs::copy(env!("CARGO_BIN_EXE_git-sandbox"), &program).unwrap();
+        for tool in ["man", "manpath", "bash", "fish"] {
+            test.script(&format!("tools/{tool}"), "exit 1");
+        }
+        write(&test.home.join("data/bash-completion/bash_completion"), "");
+        Home { test, program }
     }
-    test
-}
 
-#[test]
-fn commands_run_in_order_after_the_files_are_there() {
-    let test = with_setup(&["cat .env file >a", "cat a a >b", "echo \"it's $PWD\" >c"]);
-    write(&test.app().join(".git/info/exclude"), ".env\n.worktreeinclude\n");
-    write(&test.app().join(".worktreeinclude"), ".env\n");
-    write(&test.app().join(".env"), "env\n");
-    test.run(&["new", "fix"]).stdout("$ROOT/fix\n").stderr(CREATED).ok();
-    assert_eq!(fs::read_to_string(test.at("fix/b")).unwrap(), "env\none\nenv\none\n");
-    let here = fs::read_to_string(test.at("fix/c")).unwrap();
-    assert_eq!(here, format!("it's {}\n", test.at("fix").display()));
-    assert_eq!(names_in(&test.app()), [".env", ".git", ".worktreeinclude", "file"]);
-}
+    fn with_zsh() -> Home {
+        let home = Home::new();
+        home.test.script("tools/zsh", "exit 1");
+        home
+    }
 
-#[test]
-fn the_first_failure_ends_them_and_keeps_the_sandbox() {
-    let test = with_setup(&["echo one; echo two >&2", "touch made; exit 3", "touch never"]);
-    test.run(&["new", "fix", "A", "task"])
-        .stdout("$ROOT/fix\n")
-        .stderr(&format!(
-            "one\ntwo\n{CREATED}\
-             warning: the setup command 'touch made; exit 3' exited with 3; the sandbox stays\n"
-        ))
-        .code(1);
-    assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), "?? made");
-    let facts = test.json(&["show", "fix", "--json"]);
-    assert_eq!((&facts["state"], &facts["locked"]), (&"ready".into(), &().into()));
-    assert_eq!(facts["task"], "A task");
-    // It is not tried again.
-    test.run(&["new", "fix"])
-        .stdout("$ROOT/fix\n")
-        .stderr("task: A task\nresumed sandbox 'fix'\n")
-        .ok();
-}
+    fn path(&self, path: &str) -> PathBuf {
+        self.test.home.join(path)
+    }
 
-#[test]
-fn one_that_is_not_there_or_is_killed_is_a_failure() {
-    for (value, code) in [("kill -9 $$", 137), ("no-such-program-here 2>/dev/null", 127)] {
-        let test = with_setup(&[value]);
-        test.run(&["new", "fix"])
-            .stdout("$ROOT/fix\n")
-            .stderr(&format!(
-                "{CREATED}warning: the setup command '{value}' exited with {code}; \
-                 the sandbox stays\n"
-            ))
-            .code(1);
-        assert_eq!(test.json(&["show", "fix", "--json"])["state"], "ready");
+    fn command(&self, words: &[&str]) -> Command {
+        self.command_of(&self.program, words)
+    }
+
+    fn command_of(&self, program: &Path, words: &[&str]) -> Command {
+        let home = &self.test.home;
+        let mut command = self.test.command(program, home);
+        command
+            .arg("setup")
+            .args(words)
+            .env("PATH", format!("{0}/.cargo/bin:{0}/tools", home.display()))
+            .env("XDG_DATA_DIRS", home.join("data"));
+        command
+    }
+
+    fn setup(&self, words: &[&str]) -> Run<'_> {
+        self.test.run_command(self.command(words))
+    }
+
+    /// Everything but the program.
+    fn tree(&self) -> String {
+        tree(&self.test.home, &["bin"])
     }
 }
 
 #[test]
-fn after_a_failure_no_command_is_run() {
-    let test = with_setup(&["false"]);
-    test.run(&["new", "fix", "--", "touch", "x"])
-        .stderr(&format!(
-            "{CREATED}warning: the setup command 'false' exited with 1; the sandbox stays\n\
-             $ROOT/fix\n"
-        ))
-        .code(1);
-    assert!(test.at("fix/file").exists() && !test.at("fix/x").exists());
+fn setup_installs_where_shells_and_man_look() {
+    let home = Home::new();
+    home.setup(&[]).stderr(&installed()).ok();
+    for line in ALL.lines() {
+        let path = line.split_once(": ").unwrap().1.replace("$HOME/", "");
+        assert!(home.path(&path).is_file(), "{path}");
+    }
+    let page = fs::read_to_string(home.path(".cargo/share/man/man1/git-sandbox.1")).unwrap();
+    let (first, rest) = page.split_once('\n').unwrap();
+    assert!(first.starts_with(".\\\" Installed by 'git sandbox setup' "), "{first}");
+    let output = home.setup(&["--print", "man"]).output();
+    assert_eq!(rest.as_bytes(), output.stdout);
 }
 
 #[test]
-fn they_have_the_environment_of_a_command_there() {
-    let five = "printf '%s\\n' \"$GIT_SANDBOX_NAME\" \"$GIT_SANDBOX_PATH\" \"$GIT_SANDBOX_BRANCH\" \
-                \"$GIT_SANDBOX_BASE_REPO\" \"$GIT_SANDBOX_TASK\" \"$GIT_DIR$GIT_INDEX_FILE\"; cat; \
-                git config probe.key; git rev-parse --show-toplevel";
-    let test = with_setup(&[five]);
-    let mut command = test.command("git", &test.app());
-    command.args(["-c", "probe.key=1", "sandbox", "new", "here", "--branch", "feat/ui", "A task"]);
-    command.env("GIT_DIR", test.app().join(".git")).env("GIT_INDEX_FILE", test.home.join("index"));
-    test.run_command(command)
-        .stdout("$ROOT/here\n")
+fn setup_again_finds_all_in_place() {
+    let home = Home::new();
+    home.setup(&[]).stderr(&installed()).ok();
+    let before = home.tree();
+    home.setup(&[]).stderr(IN_PLACE).ok();
+    assert_eq!(home.tree(), before);
+}
+
+#[test]
+fn an_older_file_of_ours_is_updated() {
+    let home = Home::new();
+    home.setup(&[]).stderr(&installed()).ok();
+    let before = home.tree();
+    let page = home.path(".cargo/share/man/man1/git-sandbox.1");
+    let text = fs::read_to_string(&page).unwrap();
+    write(&page, &format!("{}\n.TH OLD 1\n", text.lines().next().unwrap()));
+    home.setup(&[]).stderr(&format!("updated {}\n", ALL.lines().next().unwrap())).ok();
+    assert_eq!(home.tree(), before);
+    home.setup(&["--uninstall"]).stderr(&removed()).ok();
+    assert!(!home.path(".cargo/share").exists());
+}
+
+#[test]
+fn uninstall_leaves_nothing_of_ours_and_everything_else() {
+    let home = Home::new();
+    write(&home.path(".config/fish/config.fish"), "set x y\n");
+    fs::create_dir_all(home.path(".local/share/bash-completion")).unwrap();
+    let before = home.tree();
+    home.setup(&[]).stderr(&installed()).ok();
+    home.setup(&["--uninstall"]).stderr(&removed()).ok();
+    assert_eq!(home.tree(), before);
+    home.setup(&["--uninstall"]).stderr("nothing is installed\n").ok();
+    assert_eq!(home.tree(), before);
+}
+
+#[test]
+fn uninstall_keeps_a_folder_of_ours_that_others_use_by_now() {
+    let home = Home::new();
+    home.setup(&[]).stderr(&installed()).ok();
+    write(&home.path(".config/fish/conf.d/mine.fish"), "set x y\n");
+    write(&home.path(".cargo/share/man/man1/other.1"), ".TH\n");
+    home.setup(&["--uninstall"]).stderr(&removed()).ok();
+    assert!(home.path(".config/fish/conf.d/mine.fish").is_file());
+    assert!(home.path(".cargo/share/man/man1/other.1").is_file());
+    assert!(!home.path(".config/fish/completions").exists());
+    assert!(!home.path(".local").exists());
+}
+
+#[test]
+fn a_file_of_somebody_else_is_never_touched() {
+    let bash = ".local/share/bash-completion/completions/git-sandbox";
+    let make: [fn(&Path); 4] = [
+        |path| write(path, "# mine\n"),
+        |path| write(path, ""),
+        |path| fs::create_dir_all(path).unwrap(),
+        |path| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            symlink("/nowhere", path).unwrap();
+        },
+    ];
+    for make in make {
+        let home = Home::new();
+        make(&home.path(bash));
+        let before = home.tree();
+        let error = "error: '$HOME/BASH' is in the way: it is not from git sandbox setup\n\
+                     hint: to keep it aside: mv $HOME/BASH $HOME/BASH.orig\n";
+        home.setup(&[]).stderr(&error.replace("BASH", bash)).code(1);
+        assert_eq!(home.tree(), before);
+        home.setup(&["--uninstall"]).stderr("nothing is installed\n").ok();
+        assert_eq!(home.tree(), before);
+    }
+}
+
+#[test]
+fn a_home_that_cannot_be_written_to_is_an_error() {
+    let home = Home::new();
+    let before = home.tree();
+    let mut command = home.command(&[]);
+    for folder in ["", ".cargo", ".cargo/bin"] {
+        chmod(&home.path(folder), 0o555);
+    }
+    if home.test.am_root() {
+        // Whom modes do not stop.
+        command.uid(65534).gid(65534);
+    }
+    let error = "error: cannot create '$HOME/.cargo/share/man/man1': permission denied\n";
+    home.test.run_command(command).stderr(error).code(1);
+    for folder in ["", ".cargo", ".cargo/bin"] {
+        chmod(&home.path(folder), 0o755);
+    }
+    assert_eq!(home.tree(), before);
+}
+
+#[test]
+fn a_home_that_is_not_known_is_an_error() {
+    let home = Home::new();
+    let mut command = home.command(&[]);
+    command.env_remove("HOME");
+    let error = "error: cannot install anything: HOME is not set\n";
+    home.test.run_command(command).stderr(error).code(1);
+}
+
+#[test]
+fn zsh_needs_a_line_until_it_is_there() {
+    let home = Home::with_zsh();
+    let line = "fpath=(~/.local/share/git-sandbox/zsh $fpath)";
+    let hint = format!("hint: add to ~/.zshrc, before 'compinit': {line}\n");
+    home.setup(&[]).stderr(&format!("{}{hint}", installed())).ok();
+    home.setup(&[]).stderr(&format!("{IN_PLACE}{hint}")).ok();
+    write(&home.path(".zshrc"), &format!("# {line}\n"));
+    home.setup(&[]).stderr(&format!("{IN_PLACE}{hint}")).ok();
+    write(&home.path(".zshrc"), &format!("{line}\nautoload -U compinit && compinit\n"));
+    home.setup(&[]).stderr(IN_PLACE).ok();
+    let after = format!("{}hint: take out of ~/.zshrc: {line}\n", removed());
+    home.setup(&["--uninstall"]).stderr(&after).ok();
+}
+
+#[test]
+fn a_folder_of_the_users_that_zsh_looks_in_is_taken() {
+    let home = Home::with_zsh();
+    write(&home.path(".zfunc/_mine"), "");
+    let searched = format!("/usr/share/zsh/functions:{}", home.path(".zfunc").display());
+    let text = installed().replace(".local/share/git-sandbox/zsh/", ".zfunc/");
+    home.setup(&[]).env("FPATH", &searched).stderr(&text).ok();
+    let text = removed().replace(".local/share/git-sandbox/zsh/", ".zfunc/");
+    home.setup(&["--uninstall"]).env("FPATH", &searched).stderr(&text).ok();
+    assert!(home.path(".zfunc/_mine").exists());
+}
+
+#[test]
+fn the_folders_of_the_environment_are_heeded() {
+    let home = Home::new();
+    let text = installed().replace(".local/share", "d").replace(".config", "c");
+    let run = home.setup(&[]).env("XDG_DATA_HOME", home.path("d"));
+    run.env("XDG_CONFIG_HOME", home.path("c")).stderr(&text).ok();
+}
+
+#[test]
+fn a_program_that_is_not_in_the_home_has_its_page_in_the_usual_place() {
+    let home = Home::new();
+    let text = installed().replace(".cargo/share/man", ".local/share/man");
+    let hint = "hint: for man to find the page: export MANPATH=~/.local/share/man:\n";
+    let program = Path::new(env!("CARGO_BIN_EXE_git-sandbox"));
+    let run = |path: &str| home.test.run_command(home.command_of(program, &[])).env("PATH", path);
+    let tools = home.path("tools").display().to_string();
+    run(&tools).stderr(&format!("{text}{hint}")).ok();
+    let hint_too = format!("{}$MANPATH\n", hint.trim_end());
+    let set = run(&tools).env("MANPATH", "/usr/share/man");
+    set.stderr(&format!("{IN_PLACE}{hint_too}")).ok();
+    let listed = format!("{}:/usr/share/man", home.path(".local/share/man").display());
+    run(&tools).env("MANPATH", listed).stderr(IN_PLACE).ok();
+    // man-db looks beside the folders on PATH, other mans do not.
+    let path = format!("{tools}:{}", home.path(".local/bin").display());
+    run(&path).stderr(IN_PLACE).ok();
+    run(&path).env("MANPATH", "/usr/share/man:").stderr(IN_PLACE).ok();
+    fs::remove_file(home.path("tools/manpath")).unwrap();
+    run(&path).stderr(&format!("{IN_PLACE}{hint}")).ok();
+}
+
+#[test]
+fn bash_needs_bash_completion() {
+    let home = Home::new();
+    fs::remove_file(home.path("data/bash-completion/bash_completion")).unwrap();
+    let hint = "hint: for completion in bash: install the package bash-completion\n";
+    home.setup(&[]).stderr(&format!("{}{hint}", installed())).ok();
+}
+
+#[test]
+fn print_and_uninstall_exclude_each_other() {
+    let home = Home::new();
+    let before = home.tree();
+    home.setup(&["--print", "man", "--uninstall"])
         .stderr(
-            "here\n$ROOT/here\nfeat/ui\n$APP\nA task\n\n$ROOT/here\n\
-             created sandbox 'here': new branch 'feat/ui' from 'main'\n",
+            "error: options '--print' and '--uninstall' cannot be used together\n\
+             usage: git sandbox setup [--uninstall] [--print=<what>]\n",
         )
-        .ok();
+        .code(129);
+    assert_eq!(home.tree(), before);
 }
 
 #[test]
-fn they_are_not_run_again_on_resume() {
-    let test = with_setup(&["echo ran >>\"$HOME/ran\""]);
-    test.new_sandbox(&["fix"]);
-    test.run(&["new", "fix"]).stdout("$ROOT/fix\n").stderr("resumed sandbox 'fix'\n").ok();
-    test.run(&["run", "fix", "true"]).ok();
-    assert_eq!(fs::read_to_string(test.home.join("ran")).unwrap(), "ran\n");
-}
-
-#[test]
-fn they_run_in_every_sandbox_of_a_pool_and_in_explorations() {
-    let test = with_setup(&["echo \"$GIT_SANDBOX_NAME <$GIT_SANDBOX_BRANCH>\" >>\"$HOME/ran\""]);
-    test.new_sandbox(&["fix", "--count", "2"]);
-    test.new_sandbox(&["--detach", "look"]);
-    assert_eq!(
-        fs::read_to_string(test.home.join("ran")).unwrap(),
-        "fix-1 <fix-1>\nfix-2 <fix-2>\nexploration-look <>\n"
-    );
-}
-
-#[test]
-fn they_run_in_sandboxes_of_a_bare_repository() {
-    let test = Test::new();
-    test.git_in(&test.home, &["clone", "--quiet", "--bare", "app", "bare/app.git"]);
-    let bare = test.home.join("bare/app.git");
-    let value = "echo \"$GIT_SANDBOX_BASE_REPO\" >&2; cat file >&2";
-    test.git_in(&bare, &["config", "sandbox.setup", value]);
-    test.run_in(&bare, &["new", "fix"])
-        .stdout("$ROOT/fix\n")
-        .stderr(&format!("$HOME/bare/app.git\none\n{CREATED}"))
-        .ok();
-}
-
-#[test]
-fn they_do_not_hold_the_lock_of_the_repository() {
-    let test =
-        with_setup(&["[ \"$GIT_SANDBOX_NAME\" = second ] || git sandbox new second >/dev/null"]);
-    test.run(&["new", "fix"])
-        .stdout("$ROOT/fix\n")
-        .stderr(&format!("created sandbox 'second': new branch 'second' from 'fix'\n{CREATED}"))
-        .ok();
-    assert_eq!(test.sandboxes(), ["fix", "second"]);
-}
-
-#[test]
-fn a_daemon_of_theirs_keeps_nobody_waiting() {
-    let test = crate::session::Lab::new();
-    test.git(&["config", "sandbox.setup", "{ cd / && exec sleep 600; } >/dev/null 2>&1 &"]);
-    test.run(&["new", "fix"]).stdout("$ROOT/fix\n").stderr(CREATED).ok();
-    // It has neither our stderr nor the lock that a sandbox is made under.
-    test.run(&["run", "fix", "echo", "runs"]).stdout("runs\n").ok();
+fn after_setup_git_help_opens_the_page() {
+    if !have("man") {
+        return;
+    }
+    let home = Home::new();
+    home.setup(&[]).stderr(&installed()).ok();
+    let bin = home.program.parent().unwrap().display().to_string();
+    let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
+    for words in [["help", "sandbox"], ["sandbox", "--help"]] {
+        let mut git = home.test.command("git", &home.test.home);
+        git.args(words).env("PATH", &path).env("MANPAGER", "cat").env("GIT_PAGER", "cat");
+        let output = finished(&mut git);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+        assert_eq!(output.status.code(), Some(0));
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.starts_with("GIT-SANDBOX(1)"), "{text}");
+    }
+    home.setup(&["--uninstall"]).stderr(&removed()).ok();
+    let mut git = home.test.command("git", &home.test.home);
+    git.args(["help", "sandbox"]).env("PATH", &path).env("MANPAGER", "cat");
+    assert_ne!(finished(&mut git).status.code(), Some(0));
 }

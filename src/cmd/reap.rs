@@ -32,7 +32,7 @@ use crate::retention::{self, Retention};
 use crate::sandbox::{Class, Sandbox, State};
 use crate::size;
 use crate::spec::{
-    ALL, COLOR, DRY_RUN, FINISH, FORCE, JSON, MERGED, OLDER_THAN, PURGE, QUIET, ROOT,
+    ALL, COLOR, DRY_RUN, FINISH, FORCE_STALE, JSON, MERGED, OLDER_THAN, PURGE, QUIET, ROOT,
 };
 use crate::time::{self, Time, counted};
 use crate::trash::{self, Item};
@@ -158,7 +158,7 @@ impl Reaper<'_> {
         }
         let Some(why) = self.why_stale(sandbox, here, retention)? else { return Ok(()) };
         let facts = gather::facts(&here.repo, &here.worktrees, sandbox, processes);
-        let force = usize::from(self.args.has(&FORCE));
+        let force = usize::from(self.args.has(&FORCE_STALE));
         if let Some((reason, yields)) = verdict::refusal(&facts, force) {
             let reason = reason.replace("worktree has ", "");
             let (action, verb) = match yields {
