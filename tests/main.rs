@@ -27,6 +27,7 @@ mod path;
 mod purge;
 mod purge_crash;
 mod purge_doubt;
+mod readme;
 mod reap;
 mod reap_all;
 mod reap_used;
