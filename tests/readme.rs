@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::repo::{Test, finished, names_in};
+use crate::sync_man::have;
 
 /// The block of shell commands that follows `<!-- journey: <name> -->`.
 fn journey(name: &str) -> String {
@@ -106,4 +107,18 @@ fn clean_up_and_undo_it() {
     assert_eq!(test.git_in(&test.at("draft"), &["branch", "--show-current"]), "draft");
     let trash = names_in(&test.home.join(".cache/git-sandbox/worktrees/.trash"));
     assert!(matches!(&trash[..], [id] if id.starts_with("merged-")), "{trash:?}");
+}
+
+#[test]
+fn the_picture_shows_what_the_program_prints() {
+    if !have("python3") {
+        return;
+    }
+    let test = Test::bare();
+    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut command = test.command("python3", top);
+    let output = finished(command.args(["docs/picture", env!("CARGO_BIN_EXE_git-sandbox")]));
+    let wanted = fs::read_to_string(top.join("docs/session.svg")).unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), wanted, "run docs/picture");
 }
