@@ -10,12 +10,13 @@
 //! git processes, nothing configured: `config` beside `rev-parse`; then under the lock
 //! `worktree list` beside `for-each-ref`, `branch` for a new one, `worktree add`; then `reset`.
 
+mod finish;
+
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result, shell_word};
-use crate::fill::Fill;
 use crate::git::Git;
 use crate::journal::Journal;
 use crate::live;
@@ -25,7 +26,7 @@ use crate::place::{self, Place, Root};
 use crate::record::{self, Facts};
 use crate::repo::{self, Repo, Worktrees};
 use crate::resolve::{self, Target};
-use crate::run::{Author, Session};
+use crate::run::Author;
 use crate::sandbox::{self, CREATING, Sandbox, State};
 use crate::signals;
 use crate::start::{self, Start};
@@ -366,73 +367,6 @@ impl Maker<'_> {
             why: "git did not register it".into(),
         })?;
         Ok((path, entry))
-    }
-
-    fn fill<'b>(
-        &'b self,
-        path: &'b Path,
-        entry: &'b Path,
-        branch: Option<OsString>,
-        commit: &'b str,
-        worktrees: &'b Worktrees,
-        own: &'b Lock,
-    ) -> Fill<'b> {
-        let main = &worktrees.main;
-        let session = Session {
-            git: &self.repo.git,
-            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            path,
-            entry,
-            branch,
-            main: &main.path,
-            task: record::read(entry).task,
-            author: self.author.clone(),
-        };
-        let main = (!main.bare).then_some(main.path.as_path());
-        Fill { repo: self.repo, main, commit, own, session }
-    }
-
-    /// Completes what a crash interrupted. Files that are already there stay unless git tracks them
-    /// and the checkout had not come to its end.
-    fn finish(
-        &self,
-        wish: &Wish,
-        there: &Sandbox,
-        worktrees: &Worktrees,
-        own: &Lock,
-    ) -> Result<Outcome> {
-        let commit = there.head.clone().ok_or(Error::NoCommits)?;
-        let index = there.entry.join("index");
-        let branch = there.branch.clone();
-        let fill = self.fill(&there.path, &there.entry, branch, &commit, worktrees, own);
-        let mut troubles = Vec::new();
-        if !index.exists() {
-            let left = there.entry.join("index.lock");
-            match fs::remove_file(&left) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(error).at("remove", &left);
-                }
-                _ => {}
-            }
-            fill.complete()?;
-            troubles = fill.furnish();
-        }
-        let mut facts = record::read(&there.entry);
-        facts.created.get_or_insert_with(|| time::rfc3339(self.now));
-        facts.task = wish.task.clone().or(facts.task);
-        record::write(&there.entry, &facts)?;
-        self.open_up(&there.path, &there.entry)?;
-        Ok(Outcome { troubles, ..outcome(&there.path, &there.entry, Action::Finished) })
-    }
-
-    /// From here on it is everybody's.
-    fn open_up(&self, path: &Path, entry: &Path) -> Result<()> {
-        let locked = entry.join("locked");
-        // Somebody may have locked it otherwise meanwhile: that lock is theirs.
-        if fs::read_to_string(&locked).is_ok_and(|reason| reason.trim_end() == CREATING) {
-            fs::remove_file(&locked).at("unlock", &locked)?;
-        }
-        place::touch(path, self.now)
     }
 }
 

@@ -210,7 +210,7 @@ fn held_without(git: &Git, entry: &Path, without: &str) -> Result<Held> {
             let (Ok(kind), path) = (file.file_type(), file.path()) else { continue };
             if kind.is_dir() && file.file_name() != "modules" && file.file_name() != "reftable" {
                 todo.push(path);
-            } else if kind.is_file() && !is_index(&path) && file.file_name() != without {
+            } else if kind.is_file() && !holds_no_ids(&path) && file.file_name() != without {
                 let bytes = fs::read(&path).unwrap_or_default();
                 match () {
                     () if plain.iter().any(|plain| path.starts_with(plain)) => {
@@ -235,9 +235,12 @@ fn held_without(git: &Git, entry: &Path, without: &str) -> Result<Held> {
     Ok(held)
 }
 
-fn is_index(path: &Path) -> bool {
+/// Files that name no objects, or whose objects are safe with the entry.
+fn holds_no_ids(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    name.starts_with(b"index") || name.starts_with(b"sharedindex") || name.starts_with(b"sandbox.")
+    let leads: [&[u8]; 3] = [b"index", b"sharedindex", b"sandbox."];
+    let names: [&[u8]; 3] = [b"locked", b"gitdir", b"commondir"];
+    leads.iter().any(|lead| name.starts_with(lead)) || names.contains(&name)
 }
 
 /// Asks git what the ids are, and what tags stand for. A blob counts only if a ref names it: patches

@@ -13,8 +13,8 @@ pub struct Table {
 
 /// What stands between columns.
 const GAP: &str = "  ";
-/// A last column is not cut below this.
-const LEAST: usize = 8;
+/// No column is cut below this.
+const LEAST: usize = 10;
 
 impl Table {
     /// With these column heads.
@@ -36,11 +36,28 @@ impl Table {
             cells.map(|(text, _)| text.width()).max().unwrap_or(0)
         };
         let mut widths: Vec<usize> = (0..columns).map(widest).collect();
-        if let (Some(width), Some((last, others))) = (width, widths.split_last_mut()) {
-            let before: usize = others.iter().map(|other| other + GAP.len()).sum();
-            *last = (*last).min(width.saturating_sub(before).max(LEAST));
+        if let Some(width) = width {
+            shrink(&mut widths, width);
         }
         self.rows.iter().map(|row| line(row, &widths, out)).collect()
+    }
+}
+
+/// Cuts the last column first, then whichever is widest, until the line fits or nothing is left to
+/// cut.
+fn shrink(widths: &mut [usize], width: usize) {
+    let gaps = widths.len().saturating_sub(1) * GAP.len();
+    let over = |widths: &[usize]| (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
+    if let Some(cut) = Some(over(widths))
+        && let Some(last) = widths.last_mut()
+    {
+        *last = (*last).min(last.saturating_sub(cut).max(LEAST));
+    }
+    while over(widths) > 0 {
+        match widths.iter_mut().max() {
+            Some(widest) if *widest > LEAST => *widest -= 1,
+            _ => return,
+        }
     }
 }
 
@@ -84,7 +101,17 @@ mod tests {
         let out = Out::new(Some("never"), &Config::default());
         let all = table.lines(None, out);
         assert_eq!(all, ["NAME  TASK", "修正  abcdefghijkl", "x"]);
-        assert_eq!(table.lines(Some(16), out)[1], "修正  abcdefghi…");
-        assert_eq!(table.lines(Some(4), out)[1], "修正  abcdefg…");
+        assert_eq!(table.lines(Some(17), out)[1], "修正  abcdefghij…");
+        assert_eq!(table.lines(Some(4), out)[1], "修正  abcdefghi…");
+    }
+
+    #[test]
+    fn the_widest_column_gives_way() {
+        let mut table = Table::new(&["NAME", "STATE", "TASK"]);
+        let cell = |text: &str| (text.to_owned(), Style::new());
+        table.row(vec![cell(&"n".repeat(40)), cell("clean"), cell("short")]);
+        let out = Out::new(Some("never"), &Config::default());
+        let line = &table.lines(Some(30), out)[1];
+        assert_eq!(*line, format!("{}…  clean  short", "n".repeat(15)));
     }
 }

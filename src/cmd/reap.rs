@@ -4,8 +4,10 @@
 //! the folder's time and the reflog decide for almost all, git status runs only for what looks
 //! stale. A dry run is the same without the last step.
 
+mod orphans;
+
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use chrono::TimeDelta;
 use serde::Serialize;
@@ -13,7 +15,6 @@ use serde::Serialize;
 use super::{Here, tell};
 use crate::args::Args;
 use crate::background;
-use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::everywhere::Everywhere;
 use crate::gather;
@@ -29,7 +30,7 @@ use crate::purge;
 use crate::record;
 use crate::repo::Repo;
 use crate::retention::{self, Retention};
-use crate::sandbox::{Class, Sandbox, State};
+use crate::sandbox::{Sandbox, State};
 use crate::size;
 use crate::spec::{
     ALL, COLOR, DRY_RUN, FINISH, FORCE_STALE, JSON, MERGED, OLDER_THAN, PURGE, QUIET, ROOT,
@@ -313,71 +314,6 @@ impl Reaper<'_> {
             purge::delete_files(item)?;
             let lock = here.repo.lock(out)?;
             here.trash(&lock).finish_purge(item)?;
-        }
-        Ok(())
-    }
-
-    fn orphans(
-        &mut self,
-        all: &Everywhere,
-        root: &Path,
-        retention: &Retention,
-        out: &mut Out,
-    ) -> Result<()> {
-        let processes = Processes::lazily();
-        let asked = self.args.count(&OLDER_THAN).map(|days| TimeDelta::days(days.into()));
-        for folder in
-            all.orphans.iter().filter(|_| !self.args.has(&PURGE) && !self.args.has(&FINISH))
-        {
-            let sandbox = Sandbox::orphan(folder);
-            let Ok(last_used) = orphan::last_used(folder, self.now) else { continue };
-            let expires = match asked {
-                Some(period) => last_used.checked_add_signed(period),
-                None => retention.expires(Class::Orphan, last_used),
-            };
-            if expires.is_none_or(|then| then > self.now) {
-                continue;
-            }
-            let days = (self.now - last_used).num_days().unsigned_abs();
-            let why = format!(
-                "unused for {}, and its repository cannot be reached",
-                counted(days, "day")
-            );
-            if let Some(reason) = gather::in_the_way(folder, &sandbox, &processes) {
-                self.line(&sandbox, "skipped", "skipped", reason);
-                continue;
-            }
-            self.freed += size::of(folder).unwrap_or(0);
-            if !self.dry() {
-                orphan::trash(folder, root, self.now, &why)?;
-            }
-            let action = if self.dry() { "would-trash" } else { "trashed" };
-            self.line(&sandbox, action, "retired", why);
-        }
-        self.purge_orphans(all, &all.config, *out)
-    }
-
-    fn purge_orphans(&mut self, all: &Everywhere, config: &Config, out: Out) -> Result<()> {
-        let period = retention::trash_period(config)?;
-        for item in orphan::items(&all.root.trash_folders()) {
-            let item = match item {
-                Ok(item) => item,
-                Err(error) => {
-                    out.warn(&error.to_string());
-                    continue;
-                }
-            };
-            let Some(why) = self.why_purge(&item, period) else { continue };
-            // Only time or a name decides: nobody can say what is in it.
-            if self.args.has(&PURGE) && !self.is_named(&item) {
-                continue;
-            }
-            self.freed += size::of(&item.tree()).unwrap_or(0);
-            if !self.dry() {
-                orphan::purge(&item)?;
-            }
-            let action = if self.dry() { "would-purge" } else { "purged" };
-            self.trash_line(&item, action, "purged", why);
         }
         Ok(())
     }

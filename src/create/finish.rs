@@ -1,0 +1,86 @@
+//! The end of a creation: what fills a sandbox, how a crashed one is completed, and the moment from
+//! which it is everybody's.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use super::{Action, Maker, Outcome, Wish, outcome};
+use crate::error::{Doing, Error, Result};
+use crate::fill::Fill;
+use crate::lock::Lock;
+use crate::place;
+use crate::record;
+use crate::repo::Worktrees;
+use crate::run::Session;
+use crate::sandbox::{CREATING, Sandbox};
+use crate::time;
+
+impl Maker<'_> {
+    pub(super) fn fill<'b>(
+        &'b self,
+        path: &'b Path,
+        entry: &'b Path,
+        branch: Option<OsString>,
+        commit: &'b str,
+        worktrees: &'b Worktrees,
+        own: &'b Lock,
+    ) -> Fill<'b> {
+        let main = &worktrees.main;
+        let session = Session {
+            git: &self.repo.git,
+            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            path,
+            entry,
+            branch,
+            main: &main.path,
+            task: record::read(entry).task,
+            author: self.author.clone(),
+        };
+        let main = (!main.bare).then_some(main.path.as_path());
+        Fill { repo: self.repo, main, commit, own, session }
+    }
+
+    /// Completes what a crash interrupted. Files that are already there stay unless git tracks them
+    /// and the checkout had not come to its end.
+    pub(super) fn finish(
+        &self,
+        wish: &Wish,
+        there: &Sandbox,
+        worktrees: &Worktrees,
+        own: &Lock,
+    ) -> Result<Outcome> {
+        let commit = there.head.clone().ok_or(Error::NoCommits)?;
+        let index = there.entry.join("index");
+        let branch = there.branch.clone();
+        let fill = self.fill(&there.path, &there.entry, branch, &commit, worktrees, own);
+        let mut troubles = Vec::new();
+        if !index.exists() {
+            let left = there.entry.join("index.lock");
+            match fs::remove_file(&left) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error).at("remove", &left);
+                }
+                _ => {}
+            }
+            fill.complete()?;
+            troubles = fill.furnish();
+        }
+        let mut facts = record::read(&there.entry);
+        facts.created.get_or_insert_with(|| time::rfc3339(self.now));
+        facts.task = wish.task.clone().or(facts.task);
+        record::write(&there.entry, &facts)?;
+        self.open_up(&there.path, &there.entry)?;
+        Ok(Outcome { troubles, ..outcome(&there.path, &there.entry, Action::Finished) })
+    }
+
+    /// From here on it is everybody's.
+    pub(super) fn open_up(&self, path: &Path, entry: &Path) -> Result<()> {
+        let locked = entry.join("locked");
+        // Somebody may have locked it otherwise meanwhile: that lock is theirs.
+        if fs::read_to_string(&locked).is_ok_and(|reason| reason.trim_end() == CREATING) {
+            fs::remove_file(&locked).at("unlock", &locked)?;
+        }
+        place::touch(path, self.now)
+    }
+}
