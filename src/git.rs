@@ -1,4 +1,4 @@
-//! The only file that starts programs: the user's git and, where git would, their hooks.
+//! The only file that starts git and, where git would, hooks; what users run is run.rs.
 //!
 //! One value decides program, folder, environment and stdin of every call. Exit codes and
 //! porcelain are read, messages never. User words come after `--end-of-options` or `--`, or as
