@@ -8,7 +8,8 @@
 //! the repository's.
 //!
 //! git processes, nothing configured: `config` beside `rev-parse`; then under the lock
-//! `worktree list` beside `for-each-ref`, `branch` for a new one, `worktree add`; then `reset`.
+//! `worktree list` (beside `for-each-ref`, unless the name is new for sure), `branch` for a new
+//! one, `worktree add`; then `reset`.
 
 mod finish;
 
@@ -99,13 +100,20 @@ impl Maker<'_> {
         loop {
             let lock = self.repo.lock(self.out)?;
             let git = self.repo.git.holding(lock.file());
-            let question = wish.branch.as_deref();
+            let branch = wish.branch.as_deref();
+            let is_new = branch.is_some_and(|name| resolve::is_surely_new(self.repo, name));
+            let question = branch.filter(|_| !is_new);
             let question =
                 question.map(|name| resolve::ask(&git, &self.repo.config, name)).transpose()?;
             let worktrees = self.repo.worktrees()?;
-            let found = question.map(resolve::Question::answer).transpose()?;
-            let (target, several) =
-                found.map_or((Target::Detached, Vec::new()), |found| (found.target, found.several));
+            let (target, several) = match (question, branch) {
+                (Some(question), _) => {
+                    let found = question.answer()?;
+                    (found.target, found.several)
+                }
+                (None, Some(name)) => (Target::New { branch: name.to_owned() }, Vec::new()),
+                (None, None) => (Target::Detached, Vec::new()),
+            };
             let place = Place::of(self.repo, self.root.clone(), &worktrees);
             let trash = Trash { repo: self.repo, git: git.clone(), place: &place, now: self.now };
             if trash.recover(&worktrees, self.out) {

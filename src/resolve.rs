@@ -1,13 +1,16 @@
 //! Which branch a name means: the fixed order of one, asked of git in one call.
 
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::git::{Git, Running};
 use crate::name;
 use crate::porcelain;
+use crate::repo::Repo;
 
 /// What a sandbox will have checked out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +50,30 @@ impl Target {
             Target::Detached => None,
         }
     }
+}
+
+/// Whether no branch of this name, or in its way, can exist: no remotes, a plain name, and nothing
+/// like it among the loose and the packed refs. Where that is not so, git is asked; and git makes
+/// the branch, so that it has the last word.
+pub fn is_surely_new(repo: &Repo, branch: &OsStr) -> bool {
+    let plain = name::surely_valid(branch) && name::reserved(branch).is_none();
+    let plain = plain && repo.config.get("checkout.guess").is_none();
+    if !plain || repo.is_reftable() || repo.config.fetch_refspecs().next().is_some() {
+        return false;
+    }
+    let heads = repo.common.join("refs/heads");
+    let first = Path::new(branch).components().next().map(|part| heads.join(part));
+    if first.is_none_or(|first| first.symlink_metadata().is_ok()) || !heads.is_dir() {
+        return false;
+    }
+    let packed = match std::fs::read(repo.common.join("packed-refs")) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return true,
+        Err(_) => return false,
+        Ok(packed) => packed,
+    };
+    let first = branch.as_bytes().split(|byte| *byte == b'/').next().unwrap_or_default();
+    let lead = [b" refs/heads/", first].concat();
+    !packed.windows(lead.len()).any(|window| window.eq_ignore_ascii_case(&lead))
 }
 
 /// The question, on its way.
