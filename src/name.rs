@@ -81,7 +81,11 @@ fn folder(name: &OsStr) -> String {
     };
     let text: String = text.chars().map(safe).collect();
     let text = text.trim_start_matches(['.', '-']).trim_end_matches('.');
-    if text.is_empty() { format!("branch-{}", &hash(name)[..8]) } else { shorten(text, name) }
+    // git itself trips over a folder called '@'.
+    match text.contains(char::is_alphanumeric) {
+        true => shorten(text, name),
+        false => format!("branch-{}", &hash(name)[..8]),
+    }
 }
 
 fn shorten(folder: &str, name: &OsStr) -> String {
@@ -120,7 +124,9 @@ mod tests {
         assert_eq!(folder_of("#12"), "12");
         assert_eq!(folder_of("a."), "a");
         assert_eq!(folder_of("exploration-x"), "branch-exploration-x");
-        assert_eq!(folder_of("!!!").len(), "branch-".len() + 8);
+        for odd in ["!!!", "@@", "a@".trim_start_matches('a'), "_"] {
+            assert_eq!(folder_of(odd).len(), "branch-".len() + 8, "{odd}");
+        }
         assert_eq!(exploration_folder(OsStr::new("a/b")), "exploration-a-b");
         assert_eq!(branch_folder(OsStr::from_bytes(b"a\xffb")), "a-b");
     }

@@ -11,7 +11,7 @@ use crate::repo::{Test, ended, names_in, write};
 /// `git-sandbox new fix`, in a process group of its own, stopped in its checkout.
 fn in_checkout(slow: &Slow, words: &[&str]) -> Child {
     let test = &slow.test;
-    let program = env!("CARGO_BIN_EXE_git-sandbox");
+    let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
     let mut command = test.command(program, &test.app());
     command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.process_group(0).spawn().unwrap();
@@ -170,7 +170,7 @@ fn an_interrupt_ends_the_wait_for_a_lock() {
     let test = Test::new();
     let lock = File::create(test.app().join(".git/sandbox.lock")).unwrap();
     lock.lock().unwrap();
-    let mut command = test.command(env!("CARGO_BIN_EXE_git-sandbox"), &test.app());
+    let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
     command.args(["new", "fix"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.process_group(0).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());

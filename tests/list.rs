@@ -321,7 +321,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     let test = Test::new();
     test.new_sandbox(&["fix"]);
     for words in [&["list"][..], &["list", "--json"], &["list", "--names"], &["path", "fix"]] {
-        let mut command = test.command(env!("CARGO_BIN_EXE_git-sandbox"), &test.app());
+        let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = command.args(words).stdout(writer).stderr(Stdio::piped()).output().unwrap();

@@ -238,7 +238,7 @@ fn a_first_new_that_ends_while_the_second_looks_is_resumed() {
          [ -p \"$HOME/listed\" ] || exec cat \"$HOME/list\"\n\
          echo >\"$HOME/listed\"; cat \"$HOME/answer\"; exec cat \"$HOME/list\"",
     );
-    let mut second = test.command(env!("CARGO_BIN_EXE_git-sandbox"), &test.app());
+    let mut second = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
     second.args(["new", "fix"]).env("PATH", path).stdout(Stdio::piped()).stderr(Stdio::piped());
     let second = second.process_group(0).spawn().unwrap();
     assert_eq!(said(&test.home.join("listed")), "\n");

@@ -117,7 +117,8 @@ fn the_picture_shows_what_the_program_prints() {
     let test = Test::bare();
     let top = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = test.command("python3", top);
-    let output = finished(command.args(["docs/picture", env!("CARGO_BIN_EXE_git-sandbox")]));
+    let output =
+        finished(command.arg("docs/picture").arg(assert_cmd::cargo::cargo_bin!("git-sandbox")));
     let wanted = fs::read_to_string(top.join("docs/session.svg")).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout), wanted, "run docs/picture");

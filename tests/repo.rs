@@ -75,7 +75,7 @@ impl Test {
     /// A program in the sealed environment.
     pub fn command(&self, program: impl AsRef<OsStr>, dir: &Path) -> Command {
         let mut command = Command::new(program);
-        let binary = Path::new(env!("CARGO_BIN_EXE_git-sandbox")).parent().unwrap();
+        let binary = assert_cmd::cargo::cargo_bin!("git-sandbox").parent().unwrap();
         let path = std::env::var("PATH").unwrap();
         command
             .env_clear()
@@ -130,7 +130,7 @@ impl Test {
 
     /// The program itself, without git in between.
     pub fn program<S: AsRef<OsStr>>(&self, dir: &Path, words: &[S]) -> Run<'_> {
-        let mut command = self.command(env!("CARGO_BIN_EXE_git-sandbox"), dir);
+        let mut command = self.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), dir);
         command.args(words);
         self.run_command(command)
     }

@@ -44,7 +44,7 @@ impl Home {
         let test = Test::bare();
         let program = test.home.join(".cargo/bin/git-sandbox");
         fs::create_dir_all(program.parent().unwrap()).unwrap();
-        fs::copy(env!("CARGO_BIN_EXE_git-sandbox"), &program).unwrap();
+        fs::copy(assert_cmd::cargo::cargo_bin!("git-sandbox"), &program).unwrap();
         for tool in ["man", "manpath", "bash", "fish"] {
             test.script(&format!("tools/{tool}"), "exit 1");
         }
@@ -245,7 +245,7 @@ fn a_program_that_is_not_in_the_home_has_its_page_in_the_usual_place() {
     let home = Home::new();
     let text = installed().replace(".cargo/share/man", ".local/share/man");
     let hint = "hint: for man to find the page: export MANPATH=~/.local/share/man:\n";
-    let program = Path::new(env!("CARGO_BIN_EXE_git-sandbox"));
+    let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
     let run = |path: &str| home.test.run_command(home.command_of(program, &[])).env("PATH", path);
     let tools = home.path("tools").display().to_string();
     run(&tools).stderr(&format!("{text}{hint}")).ok();

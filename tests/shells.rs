@@ -67,7 +67,7 @@ fn home() -> Test {
         ("fish", ".config/fish/completions/git-sandbox.fish"),
         ("fish-conf", ".config/fish/conf.d/git-sandbox.fish"),
     ] {
-        let mut command = test.command(env!("CARGO_BIN_EXE_git-sandbox"), &test.home);
+        let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.home);
         let output = finished(command.args(["setup", "--print", what]));
         write(&test.home.join(path), &String::from_utf8(output.stdout).unwrap());
     }

@@ -17,7 +17,7 @@ const FILES: [(&str, &str); 4] = [
 fn committed_files_are_generated_from_the_table() {
     let test = Test::bare();
     for (what, path) in FILES {
-        let mut command = test.command(env!("CARGO_BIN_EXE_git-sandbox"), &test.home);
+        let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.home);
         let output = finished(command.args(["setup", "--print", what]));
         assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]), "{what}");
         let kept = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap_or_default();

@@ -72,7 +72,7 @@ fn help_of_a_command_explains_its_options() {
 #[test]
 fn help_of_the_program_names_every_command() {
     let test = Test::bare();
-    let program = env!("CARGO_BIN_EXE_git-sandbox");
+    let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
     let mut command = test.command(program, &test.home);
     command.arg("--help");
     let commands = "\

@@ -98,7 +98,9 @@ impl Doctor<'_> {
 
     /// Whether git would still fail.
     fn is_stuck(&self) -> bool {
-        self.findings.iter().any(|finding| finding.kind == "entry" && !finding.fixed)
+        let stuck =
+            |finding: &&Finding| finding.kind == "entry" && finding.problem.contains("commondir");
+        self.findings.iter().filter(stuck).any(|finding| !finding.fixed)
     }
 
     /// An entry with an empty `commondir` makes every git command of the repository fail. What
@@ -110,6 +112,11 @@ impl Doctor<'_> {
             other => other.at("read", &worktrees)?,
         };
         for entry in entries.flatten().map(|entry| entry.path()).filter(|entry| entry.is_dir()) {
+            if is_empty(&entry) {
+                let cure = &mut || fs::remove_dir(&entry).at("remove", &entry);
+                self.find("entry", &entry, "it is empty", Some(cure));
+                continue;
+            }
             let file = entry.join("commondir");
             let text = fs::read(&file).unwrap_or_default();
             if text.trim_ascii().is_empty() {
