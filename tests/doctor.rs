@@ -155,6 +155,14 @@ fn what_only_a_dropped_entry_held_is_kept() {
 }
 
 #[test]
+fn an_empty_entry_is_cleared_away() {
+    let (test, path) = with_box();
+    fs::create_dir(test.app().join(".git/worktrees/-")).unwrap();
+    mends(&test, "$APP/.git/worktrees/-: it is empty");
+    assert!(path.exists() && !test.app().join(".git/worktrees/-").exists());
+}
+
+#[test]
 fn an_entry_whose_disk_is_not_there_is_left() {
     let test = repository(Format::Files).unwrap();
     let dir = test.home.join("stick").display().to_string();

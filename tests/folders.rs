@@ -197,3 +197,12 @@ fn two_repositories_of_one_name_with_a_root_that_names_the_project() {
     assert_eq!(folder.len(), "app-123456-trees".len());
     assert_eq!(names_in(&test.home.join("app-trees")), ["fix"]);
 }
+
+#[test]
+fn a_name_without_letters_gets_a_folder_all_the_same() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["@@"]);
+    assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "@@");
+    assert!(path.file_name().unwrap().to_str().unwrap().starts_with("branch-"));
+    assert_eq!(test.new_sandbox(&["@@"]), path);
+}
