@@ -328,7 +328,8 @@ pub static REAP: Command = Command {
 A sandbox below the root that was not used for its period and has nothing to lose is
 moved to the trash. What has been in the trash for sandbox.trashExpiryDays and has
 nothing to lose is deleted; the rest stays until 'reap --purge <name>'. Worktrees outside
-the root, locked ones and ones in use are never taken.",
+the root, locked ones and ones in use are never taken. With --all, --purge takes ids only,
+but for orphans.",
     operands: &[Operand { name: "name", kind: Kind::Removed, times: Times::Many }],
     after_dashes: AfterDashes::Operands,
     options: &[

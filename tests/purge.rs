@@ -383,3 +383,19 @@ fn git_never_runs_in_a_submodule_of_the_trash() {
         same(&tree(&old, &[]), &there);
     }
 }
+
+#[test]
+fn a_name_that_means_several_is_refused_and_across_repositories_only_an_id_counts() {
+    let test = removed(|_, _| ());
+    succeeds(reap(&test, 15, &["--all", "--purge", "box"]));
+    assert_eq!(trashed(&test).len(), 1);
+    test.new_sandbox(&["box"]);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let output = reap(&test, 15, &["--purge", "box"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with("error: 'box' could be more than one sandbox\nhint: it could be box-")
+    );
+    assert_eq!(trashed(&test).len(), 2);
+}

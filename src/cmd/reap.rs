@@ -225,7 +225,13 @@ impl Reaper<'_> {
         processes: &Processes,
         out: Out,
     ) -> Result<()> {
-        let items: Vec<Item> = trash::items(&here.worktrees.linked).into_iter().flatten().collect();
+        let mut items = Vec::new();
+        for item in trash::items(&here.worktrees.linked) {
+            match item {
+                Ok(item) => items.push(item),
+                Err(error) => out.warn(&format!("kept in the trash: {error}")),
+            }
+        }
         let left = purge::leftovers(&here.place.trash_folders(), &here.repo.common);
         if !self.args.has(&ALL) {
             let known: Vec<&Item> = items.iter().chain(&left).collect();
@@ -269,19 +275,21 @@ impl Reaper<'_> {
         Ok(())
     }
 
+    /// Across repositories a name may mean several: there only an id will do, but for orphans.
     fn is_named(&self, item: &Item) -> bool {
-        self.args.operands.iter().any(|word| names(item, word))
+        let by_name = !self.args.has(&ALL) || item.journal.is_orphan();
+        let mut words = self.args.operands.iter();
+        words.any(|word| *word == *item.journal.id || (by_name && names(item, word)))
     }
 
     /// Every name must mean one item: deleting the wrong one cannot be undone.
     fn check_names(&self, items: &[&Item]) -> Result<()> {
         for word in &self.args.operands {
             let found: Vec<&&Item> = items.iter().filter(|item| names(item, word)).collect();
-            let by_id = found.iter().any(|item| *word == *item.journal.id);
             let name = word.to_string_lossy().into_owned();
             match &found[..] {
                 [] => return Err(Error::UnknownTrash { name, nearest: None }),
-                [_, _, ..] if !by_id => {
+                [_, _, ..] => {
                     let ids = found.iter().map(|item| format!("it could be {}", item.journal.id));
                     return Err(Error::Ambiguous { word: name, candidates: ids.collect() });
                 }

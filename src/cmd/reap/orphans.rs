@@ -74,7 +74,13 @@ impl Reaper<'_> {
             if self.args.has(&PURGE) && !self.is_named(&item) {
                 continue;
             }
-            self.freed += size::of(&item.tree()).unwrap_or(0);
+            let tree = item.tree();
+            let there = Sandbox::in_trash(&tree, Path::new(""));
+            if let Some(reason) = gather::in_the_way(&tree, &there, &Processes::lazily()) {
+                self.trash_line(&item, "kept", "kept in the trash", reason);
+                continue;
+            }
+            self.freed += size::of(&tree).unwrap_or(0);
             if !self.dry() {
                 orphan::purge(&item)?;
             }
