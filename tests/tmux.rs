@@ -170,7 +170,7 @@ fn ctrl_backslash_reaches_the_command_of_new() {
 fn a_command_may_go_on_after_ctrl_c() {
     let tmux = Tmux::new();
     tmux.lab.pipe("box.says");
-    let script = "trap 'echo caught; exit 5' INT; echo ready >\"$HOME/box.says\"; sleep 600";
+    let script = "trap 'echo caught; exit 5' INT; echo ready >\"$HOME/box.says\"; while :; do sleep 0.1; done";
     tmux.open(&[PROGRAM, "run", "box", "sh", "-c", script]);
     assert_eq!(tmux.lab.says("box"), "ready\n");
     tmux.keys("pane", &["C-c"]);
