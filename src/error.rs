@@ -43,6 +43,8 @@ pub enum Error {
     UnknownSandbox { name: String, nearest: Option<String> },
     Ambiguous { word: String, candidates: Vec<String> },
     NotInASandbox,
+    NoBase { name: String },
+    NotMerged { name: String, into: Option<String>, why: String, hint: Option<String> },
     Config { key: String, value: String, wanted: &'static str },
     Io { doing: String, source: io::Error },
     NoProgram { program: String },
@@ -139,6 +141,8 @@ impl Error {
                 vec!["'git sandbox list' shows what there is".into()]
             }
             Error::Ambiguous { candidates, .. } => candidates.clone(),
+            Error::NoBase { .. } => vec!["name one with '--into <branch>'".into()],
+            Error::NotMerged { hint: Some(hint), .. } => vec![hint.clone()],
             Error::NotInASandbox => vec!["name one that 'git sandbox list' shows".into()],
             Error::NoTmux => {
                 vec!["install tmux, or use 'git sandbox run --background'".into()]
@@ -214,6 +218,16 @@ impl fmt::Display for Error {
             Error::Damaged { name, why } => write!(f, "sandbox '{name}' is damaged: {why}"),
             Error::UnknownSandbox { name, .. } => write!(f, "no sandbox is called '{name}'"),
             Error::Ambiguous { word, .. } => write!(f, "'{word}' could be more than one sandbox"),
+            Error::NoBase { name } if name.is_empty() => {
+                f.write_str("there is no branch to merge into: none was recorded or is the default")
+            }
+            Error::NoBase { name } => write!(f, "there is no branch '{name}' to merge into"),
+            Error::NotMerged { name, into: None, why, .. } => {
+                write!(f, "cannot merge '{name}': {why}")
+            }
+            Error::NotMerged { name, into: Some(into), why, .. } => {
+                write!(f, "cannot merge '{name}' into '{into}': {why}")
+            }
             Error::NotInASandbox => f.write_str("not inside a sandbox, and none was named"),
             Error::Config { key, value, wanted } => {
                 write!(f, "bad value '{value}' for '{key}': {wanted}")

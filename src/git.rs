@@ -6,7 +6,10 @@
 //!
 //! What differs between gits: `worktree list -z` came with 2.36, our floor; an older one is
 //! recognised by its refusal (see [`Git::worktrees`]), so the normal path asks for no version.
+//! `merge-tree --write-tree` came with 2.38 (see [`Git::merge`]), `--stdin` with 2.39 (see
+//! [`Git::merge_many`]).
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -14,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::{Doing, Error, Result};
-use crate::porcelain::{self, Record};
+use crate::porcelain::{self, Merge, Record};
 
 /// Variables that tie git to one repository; `git rev-parse --local-env-vars` adds what it knows.
 const LOCAL: [&str; 3] = ["GIT_AUTHOR_DATE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_CONFIG"];
@@ -152,6 +155,42 @@ impl Git {
             Some(number) => Error::OldGit { version: number.to_owned() },
             None => Error::Git { doing: "list the worktrees".into(), why: answer.why() },
         }
+    }
+
+    /// Merges two commits without touching a checkout; `None` where this git cannot.
+    pub fn merge(&self, into: &str, commit: &str) -> Result<Option<Merge>> {
+        let words = ["merge-tree", "--write-tree", "-z", "--no-messages", "--name-only"];
+        let answer = self.look(words).args([into, commit]).ask()?;
+        match answer.code {
+            Some(0 | 1) => {
+                let why = || Error::Git { doing: "merge".into(), why: answer.why() };
+                porcelain::merge(&answer.stdout, answer.ok()).map(Some).ok_or_else(why)
+            }
+            Some(129) => Ok(None),
+            _ => Err(Error::Git { doing: "merge".into(), why: answer.why() }),
+        }
+    }
+
+    /// Merges many pairs of commits so; where this git cannot, none.
+    pub fn merge_many(&self, pairs: &[(&str, &str)]) -> Result<Vec<Merge>> {
+        if pairs.is_empty() {
+            return Ok(Vec::new());
+        }
+        let input: String =
+            pairs.iter().map(|(into, commit)| format!("{into} {commit}\n")).collect();
+        let words = ["merge-tree", "--stdin", "--no-messages", "--name-only"];
+        let answer = self.look(words).ask_with(input.into_bytes())?;
+        Ok(porcelain::merges(&answer.stdout))
+    }
+
+    /// The patch of each commit; lines are `<commit>` or `<commit> <parent>`. Commits that change
+    /// nothing have none.
+    pub fn patch_ids(&self, lines: String) -> Result<HashMap<String, String>> {
+        let words = ["diff-tree", "--stdin", "-p", "--no-ext-diff", "--no-textconv", "--no-color"];
+        let (diffs, ids) = (self.look(words), self.look(["patch-id", "--stable"]));
+        let both = diffs.program().stdin_bytes(lines).pipe(ids.program());
+        let output = both.stdout_capture().stderr_null().run().doing(|| "start git".into())?;
+        Ok(porcelain::patch_ids(&output.stdout))
     }
 
     /// Runs a hook of the user's as `git worktree add` would: in the new worktree, no `GIT_DIR`,

@@ -59,6 +59,36 @@ impl Unreached {
         Unreached::ask(git, common, ids, &["--remotes"])
     }
 
+    /// Which of them none of these commits reaches.
+    pub fn outside(
+        git: &Git,
+        common: &Path,
+        ids: &BTreeSet<String>,
+        of: &[&str],
+    ) -> Result<Unreached> {
+        Unreached::ask(git, common, ids, of)
+    }
+
+    /// Whether it is one of them.
+    pub fn contains(&self, id: &str) -> bool {
+        self.0.contains_key(id)
+    }
+
+    /// Those behind one commit, itself included, with their parents.
+    pub fn behind<'a>(&'a self, id: &str) -> Vec<(&'a str, &'a [String])> {
+        let (mut found, mut seen) = (Vec::new(), HashSet::new());
+        let mut todo: Vec<&str> = vec![id];
+        while let Some(id) = todo.pop() {
+            if let Some((id, parents)) = self.0.get_key_value(id)
+                && seen.insert(id)
+            {
+                found.push((id.as_str(), parents.as_slice()));
+                todo.extend(parents.iter().map(String::as_str));
+            }
+        }
+        found
+    }
+
     fn ask(git: &Git, common: &Path, ids: &BTreeSet<String>, by: &[&str]) -> Result<Unreached> {
         if ids.is_empty() {
             return Ok(Unreached::default());
@@ -130,7 +160,6 @@ pub fn keep(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     if tips.is_empty() && held.files.is_empty() && held.tags.is_empty() {
         return Ok(0);
     }
-    let doing = "keep commits that only it holds";
     let git = git.at(common);
     let name = format!("{KEPT}{id}");
     let before = parents_of(&git, &name)?;
@@ -142,19 +171,36 @@ pub fn keep(git: &Git, common: &Path, held: &Held, id: &str) -> Result<u64> {
     let tips = tips.into_iter().chain(before.iter().map(|(commit, _)| commit.as_str()));
     let tips: Vec<&str> = tips.collect();
     let entries: String = held.files.iter().map(String::as_str).collect();
+    make_ref(&git, id, &tips, entries)?;
+    // A tag can be neither a parent nor a file.
+    for (number, tag) in held.tags.iter().enumerate() {
+        git.look(["update-ref", &format!("{KEPT}{id}.tag{number}"), tag]).done(KEEP)?;
+    }
+    Ok(unreached.count(&held.commits))
+}
+
+const KEEP: &str = "keep commits that only it holds";
+
+/// Puts one commit under the ref of `id`, whatever else reaches it now.
+pub fn keep_commit(git: &Git, common: &Path, commit: &str, id: &str) -> Result<()> {
+    let git = git.at(common);
+    match parents_of(&git, &format!("{KEPT}{id}"))? {
+        Some((_, parents)) if parents.iter().any(|parent| parent == commit) => Ok(()),
+        Some((before, _)) => make_ref(&git, id, &[commit, &before], String::new()),
+        None => make_ref(&git, id, &[commit], String::new()),
+    }
+}
+
+/// One commit of these parents, and of these files in the form of `git mktree`, at the ref of `id`.
+fn make_ref(git: &Git, id: &str, parents: &[&str], entries: String) -> Result<()> {
     let tree = git.look(["mktree"]).ask_with(entries.into_bytes())?;
     let tree = String::from_utf8_lossy(&tree.stdout).trim().to_owned();
     let identity = ["-c", "user.name=git-sandbox", "-c", "user.email=git-sandbox@localhost"];
     let message = format!("kept by git sandbox: {id}");
-    let parents = tips.iter().flat_map(|tip| ["-p", tip]);
+    let parents = parents.iter().flat_map(|parent| ["-p", parent]);
     let commit = git.look(identity).args(["commit-tree", "-m", &message]).args(parents).arg(tree);
-    let commit = commit.line(doing)?;
-    git.look(["update-ref", &name]).arg(commit).done(doing)?;
-    // A tag can be neither a parent nor a file.
-    for (number, tag) in held.tags.iter().enumerate() {
-        git.look(["update-ref", &format!("{KEPT}{id}.tag{number}"), tag]).done(doing)?;
-    }
-    Ok(unreached.count(&held.commits))
+    let commit = commit.line(KEEP)?;
+    git.look(["update-ref", &format!("{KEPT}{id}")]).arg(commit).done(KEEP)
 }
 
 /// What is kept at a ref: its commit and that one's parents.

@@ -2,6 +2,7 @@
 
 mod args;
 mod background;
+mod base;
 mod cmd;
 mod complete;
 mod config;

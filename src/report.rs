@@ -1,7 +1,8 @@
 //! What can be told about sandboxes: facts of many gathered at once, and their JSON.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
@@ -10,8 +11,9 @@ use crate::error::Result;
 use crate::git::Git;
 use crate::keep::{self, Unreached};
 use crate::live::{Processes, User};
+use crate::merged::{self, Standing};
 use crate::place::Place;
-use crate::porcelain::Status;
+use crate::porcelain::{Record, Status};
 use crate::record;
 use crate::repo::Repo;
 use crate::retention::Retention;
@@ -48,6 +50,9 @@ pub struct Report {
     pub unpushed: Option<u64>,
     pub only_here: Option<u64>,
     pub merged: Option<bool>,
+    /// Whether it had commits of its own, and its base has them.
+    #[serde(skip)]
+    pub came_home: bool,
 }
 
 /// Uncommitted changes, by kind.
@@ -74,7 +79,7 @@ pub struct Reporter<'a> {
     /// Its places.
     pub place: &'a Place,
     /// Its main worktree.
-    pub main: &'a Path,
+    pub main: &'a Record,
     /// The time.
     pub now: Time,
     retention: Retention,
@@ -85,7 +90,7 @@ impl<'a> Reporter<'a> {
     pub fn new(
         repo: &'a Repo,
         place: &'a Place,
-        main: &'a Path,
+        main: &'a Record,
         now: Time,
     ) -> Result<Reporter<'a>> {
         let retention = Retention::read(&repo.config)?;
@@ -94,7 +99,7 @@ impl<'a> Reporter<'a> {
 
     /// Reports on all of them, by path, with as many git processes at once as there are cores.
     pub fn all(&self, sandboxes: &[Sandbox]) -> Vec<Report> {
-        let shared = Shared::of(self.repo, sandboxes);
+        let shared = Shared::of(self, sandboxes);
         let next = AtomicUsize::new(0);
         let work = || {
             let mut done = Vec::new();
@@ -115,7 +120,7 @@ impl<'a> Reporter<'a> {
 
     /// Reports on one.
     pub fn one(&self, sandbox: &Sandbox) -> Report {
-        self.report(sandbox, &Shared::of(self.repo, std::slice::from_ref(sandbox)))
+        self.report(sandbox, &Shared::of(self, std::slice::from_ref(sandbox)))
     }
 
     fn report(&self, sandbox: &Sandbox, shared: &Shared) -> Report {
@@ -136,7 +141,8 @@ impl<'a> Reporter<'a> {
             .flatten();
         let facts = record::read(&sandbox.entry);
         let divergence = status.map(|status| status.divergence.unwrap_or_default());
-        let unknown = Report::unread(sandbox, self.main, &self.place.project);
+        let standing = shared.merged.get(&sandbox.entry);
+        let unknown = Report::unread(sandbox, &self.main.path, &self.place.project);
         Report {
             base: facts.base,
             task: facts.task,
@@ -153,6 +159,9 @@ impl<'a> Reporter<'a> {
             behind: divergence.map(|(_, behind)| behind),
             unpushed: shared.unpushed(sandbox),
             only_here: shared.only_here(git, sandbox),
+            merged: standing.map(|standing| standing.merged.is_some()),
+            came_home: standing.is_some_and(|standing| standing.merged.is_some())
+                && sandbox.made_commits(),
             ..unknown
         }
     }
@@ -163,10 +172,13 @@ struct Shared {
     processes: Processes,
     unpushed: Option<Unreached>,
     only_here: Option<Unreached>,
+    /// Whether they are in their bases, by entry; of those whose base could not be read, nothing.
+    merged: HashMap<PathBuf, Standing>,
 }
 
 impl Shared {
-    fn of(repo: &Repo, sandboxes: &[Sandbox]) -> Shared {
+    fn of(reporter: &Reporter, sandboxes: &[Sandbox]) -> Shared {
+        let repo = reporter.repo;
         let heads = sandboxes.iter().filter_map(|sandbox| sandbox.head.clone()).collect();
         let held = || {
             let held = sandboxes.iter().map(|sandbox| keep::held_by(&repo.git, &sandbox.entry));
@@ -180,10 +192,12 @@ impl Shared {
                 remotes.then(|| Unreached::unpushed(&repo.git, &repo.common, &heads).ok()).flatten()
             });
             let only_here = scope.spawn(|| held().ok());
+            let merged = scope.spawn(|| merged::of_all(repo, reporter.main, sandboxes));
             Shared {
                 processes: Processes::lazily(),
                 unpushed: unpushed.join().ok().flatten(),
                 only_here: only_here.join().ok().flatten(),
+                merged: merged.join().ok().and_then(Result::ok).unwrap_or_default(),
             }
         })
     }
@@ -237,6 +251,7 @@ impl Report {
             unpushed: None,
             only_here: None,
             merged: None,
+            came_home: false,
         }
     }
 
@@ -253,6 +268,7 @@ impl Report {
             (state, _) => words.push((*state).to_owned()),
         }
         words.extend(self.operation.map(str::to_owned));
+        words.extend(self.came_home.then(|| "merged".to_owned()));
         let users = self.in_use.as_deref().unwrap_or_default();
         // Rather the command than its runner.
         let user = users.iter().find(|user| user.command != "git-sandbox").or(users.first());

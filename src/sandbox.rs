@@ -226,6 +226,11 @@ impl Sandbox {
         times.map(|time| time.min(now)).max()
     }
 
+    /// Whether commits were made in it, as far as its reflog tells.
+    pub fn made_commits(&self) -> bool {
+        porcelain::made_commits(&fs::read(self.entry.join("logs/HEAD")).unwrap_or_default())
+    }
+
     fn read_reflog(&self) -> Option<Time> {
         let bytes = fs::read(self.entry.join("logs/HEAD")).ok()?;
         DateTime::from_timestamp(porcelain::last_reflog_time(&bytes)?, 0)

@@ -130,6 +130,6 @@ impl Here {
     }
 
     fn reporter(&self) -> Result<Reporter<'_>> {
-        Reporter::new(&self.repo, &self.place, &self.worktrees.main.path, self.now)
+        Reporter::new(&self.repo, &self.place, &self.worktrees.main, self.now)
     }
 }

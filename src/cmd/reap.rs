@@ -6,6 +6,7 @@
 
 mod orphans;
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
@@ -21,13 +22,11 @@ use crate::gather;
 use crate::journal::Stage;
 use crate::live::{self, Processes};
 use crate::lock::Lock;
-use crate::merged;
+use crate::merged::{self, Merged, Standing};
 use crate::orphan;
 use crate::out::{Out, visible};
 use crate::place;
-use crate::porcelain;
 use crate::purge;
-use crate::record;
 use crate::repo::Repo;
 use crate::retention::{self, Retention};
 use crate::sandbox::{Sandbox, State};
@@ -45,7 +44,14 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     }
     args.at_most_one(&[&FINISH, &PURGE])?;
     args.at_most_one(&[&FINISH, &DRY_RUN])?;
-    let mut reaper = Reaper { args, now: time::now()?, lines: Vec::new(), freed: 0, failed: false };
+    let mut reaper = Reaper {
+        args,
+        now: time::now()?,
+        lines: Vec::new(),
+        freed: 0,
+        failed: false,
+        standings: HashMap::new(),
+    };
     if args.has(&FINISH) {
         background::settle();
     }
@@ -75,6 +81,8 @@ struct Reaper<'a> {
     lines: Vec<Line>,
     freed: u64,
     failed: bool,
+    /// How the sandboxes of this repository stand to their bases, where that was asked for.
+    standings: HashMap<PathBuf, Standing>,
 }
 
 impl Reaper<'_> {
@@ -129,6 +137,10 @@ impl Reaper<'_> {
         }
         let processes = Processes::lazily();
         if self.args.operands.is_empty() && !self.args.has(&PURGE) {
+            if self.args.has(&MERGED) {
+                let main = &here.worktrees.main;
+                self.standings = merged::of_all(&here.repo, main, &here.sandboxes)?;
+            }
             for sandbox in &here.sandboxes {
                 if let Err(error) =
                     self.sandbox(sandbox, &here, lock.as_ref(), &retention, &processes)
@@ -213,7 +225,8 @@ impl Reaper<'_> {
                 return Ok(Some(format!("unused for {}", counted(days, "day"))));
             }
         }
-        if self.args.has(&MERGED) { merged_reason(sandbox, here) } else { Ok(None) }
+        let standing = self.standings.get(&sandbox.entry);
+        Ok(standing.and_then(|standing| merged_reason(sandbox, standing)))
     }
 
     /// Empties what is past its period and has nothing to lose, and what was named.
@@ -399,23 +412,14 @@ fn names(item: &Item, word: &OsStr) -> bool {
     *word == *item.journal.id || *word == *item.journal.name
 }
 
-/// A clean sandbox whose branch is in its base, if it ever had a commit of its own.
-fn merged_reason(sandbox: &Sandbox, here: &Here) -> Result<Option<String>> {
-    let (Some(base), Some(head)) = (record::read(&sandbox.entry).base, &sandbox.head) else {
-        return Ok(None);
-    };
-    let repo = &here.repo;
-    let made = porcelain::made_commits(
-        &std::fs::read(sandbox.entry.join("logs/HEAD")).unwrap_or_default(),
-    );
-    if !made || sandbox.branch.as_deref() == Some(base.as_ref()) {
-        return Ok(None);
-    }
-    let git = repo.git.at(&repo.common);
-    Ok(merged::merged(&git, head, &base)?.map(|how| match how {
-        merged::Merged::ByHistory => format!("merged into '{base}'"),
-        merged::Merged::ByContent => format!("'{base}' has all its changes"),
-    }))
+/// A sandbox whose commits are in its base, if it ever had one of its own.
+fn merged_reason(sandbox: &Sandbox, standing: &Standing) -> Option<String> {
+    let base = &standing.base;
+    let how = standing.merged.filter(|_| sandbox.made_commits())?;
+    Some(match how {
+        Merged::ByHistory => format!("merged into '{base}'"),
+        Merged::ByContent => format!("'{base}' has all its changes"),
+    })
 }
 
 /// `git worktree prune` with the expiry of `git gc`: without one it would drop worktrees that were

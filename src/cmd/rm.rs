@@ -2,14 +2,18 @@
 
 use serde::Serialize;
 
+use std::collections::BTreeSet;
+
 use super::Here;
 use crate::args::Args;
 use crate::background;
+use crate::base::{Base, Bases};
 use crate::error::{Error, Result, shell_word};
 use crate::gather;
-use crate::keep;
+use crate::keep::{self, Unreached};
 use crate::live::{self, Processes};
 use crate::lock::Lock;
+use crate::merged;
 use crate::out::Out;
 use crate::repo::{Repo, Worktree};
 use crate::sandbox::{self, Sandbox, State};
@@ -160,7 +164,7 @@ impl Remover<'_> {
         }
         let mut answer = Answer::of(sandbox, "trashed", reason);
         if self.args.has(&DELETE_BRANCH) {
-            answer.incomplete = !self.delete_branch(sandbox, lock)?;
+            answer.incomplete = !self.delete_branch(sandbox, lock, &removed.id)?;
         }
         Ok(answer)
     }
@@ -171,9 +175,9 @@ impl Remover<'_> {
         tree.entry != sandbox.entry && branch == sandbox.branch
     }
 
-    /// Deletes the branch if its base or upstream has every commit of it. Its config stays, so that
-    /// restore gives back all of it.
-    fn delete_branch(&self, sandbox: &Sandbox, lock: &Lock) -> Result<bool> {
+    /// Deletes the branch if its base or upstream has every commit of it, or its base all its changes;
+    /// then its commits are kept. Its config stays, so that restore gives back all of it.
+    fn delete_branch(&self, sandbox: &Sandbox, lock: &Lock, id: &str) -> Result<bool> {
         let (Some(branch), Some(head)) = (sandbox.branch_text(), &sandbox.head) else {
             return Ok(true);
         };
@@ -189,23 +193,27 @@ impl Remover<'_> {
         }
         let full = format!("refs/heads/{branch}");
         let git = self.here.repo.git.at(&self.here.repo.common).holding(lock.file());
-        let verify = |name: &str| {
-            let answer =
-                git.look(["rev-parse", "--verify", "--quiet", "--end-of-options", name]).ask();
-            answer.is_ok_and(|answer| answer.ok())
-        };
-        let base = crate::record::read(&sandbox.entry).base;
-        let bases = base
-            .iter()
-            .flat_map(|base| [format!("refs/heads/{base}"), format!("refs/remotes/{base}")]);
-        let homes = bases.chain([format!("{branch}@{{upstream}}")]);
-        let homes: Vec<String> = homes.filter(|name| *name != full && verify(name)).collect();
-        let merged = !homes.is_empty() && {
-            let call = git.look(["rev-list", "-1", head, "--not"]).args(&homes).arg("--");
-            call.read("compare the branch")?.is_empty()
-        };
-        if !merged {
-            return stays("it has commits that are on neither its base nor its upstream");
+        let (repo, main) = (&self.here.repo, &self.here.worktrees.main);
+        let recorded = crate::record::read(&sandbox.entry).base;
+        let known = recorded.as_deref().into_iter().chain([branch.as_str()]);
+        let bases = Bases::read(repo, main, known.map(Some))?;
+        // Where none was recorded, the default branch is too little to delete by.
+        let base = recorded.as_deref().and_then(|base| bases.of(Some(base)));
+        let base = base.filter(|base| base.branch.name != full);
+        let upstream = bases.of(Some(&branch)).and_then(|own| own.upstream.as_ref());
+        let homes = base.into_iter().flat_map(Base::both).chain(upstream);
+        let homes: Vec<&str> = homes.map(|home| home.commit.as_str()).collect();
+        let alone = BTreeSet::from([head.clone()]);
+        let reached = !homes.is_empty()
+            && !Unreached::outside(&git, &repo.common, &alone, &homes)?.contains(head);
+        if !reached {
+            let merged = base.map(|base| merged::is_in(repo, head, base)).transpose()?.flatten();
+            if merged.is_none() {
+                return stays("it has commits that are on neither its base nor its upstream");
+            }
+            // What is there by content only may be there by mistake.
+            keep::keep_commit(&git, &repo.common, head, id)?;
+            self.out.note(&format!("kept its commits in {}{id}", keep::KEPT));
         }
         git.call(["update-ref", "-d", &full, head]).done("delete the branch")?;
         self.out.note(&format!("deleted branch '{branch}'"));
