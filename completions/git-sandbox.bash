@@ -5,7 +5,7 @@
 # $cur, $words, $cword, $__git_cmd_idx, and __git, which runs git with the -C that was typed.
 
 # Every command.
-__git_sandbox_commands='new list show path run stop rm restore reap doctor setup'
+__git_sandbox_commands='new list show path run stop merge rm restore reap doctor setup'
 
 # The options of a command; those that take a value end in '='.
 __git_sandbox_options ()
@@ -17,6 +17,7 @@ __git_sandbox_options ()
 	path) echo '--color= -h --help' ;;
 	run) echo '--background --tmux --author= --color= -h --help' ;;
 	stop) echo '--rm -f --force --timeout= --all --root= --color= -h --help' ;;
+	merge) echo '--into= --ff-only --squash --rebase -m --message= --branch= --keep --delete-branch -n --dry-run --root= --json --color= -h --help' ;;
 	rm) echo '-f --force -n --dry-run --delete-branch --root= --json --color= -h --help' ;;
 	restore) echo '--as= --all --names --describe --root= --json --color= -h --help' ;;
 	reap) echo '-n --dry-run --merged --older-than= -f --force --purge --all --quiet --finish --root= --json --color= -h --help' ;;
@@ -47,6 +48,11 @@ __git_sandbox_value ()
 	'stop --timeout') kind='text' ;;
 	'stop --root') kind='folder' ;;
 	'stop --color') kind='words auto always never' ;;
+	'merge --into') kind='branch' ;;
+	'merge -m' | 'merge --message') kind='text' ;;
+	'merge --branch') kind='text' ;;
+	'merge --root') kind='folder' ;;
+	'merge --color') kind='words auto always never' ;;
 	'rm --root') kind='folder' ;;
 	'rm --color') kind='words auto always never' ;;
 	'restore --as') kind='text' ;;
@@ -73,6 +79,7 @@ __git_sandbox_operand ()
 	'path 0') kind='sandbox' ;;
 	'run 0') kind='sandbox' ;;
 	'stop '*) kind='sandbox' ;;
+	'merge 0') kind='sandbox' ;;
 	'rm '*) kind='sandbox' ;;
 	'restore 0') kind='removed' ;;
 	'reap '*) kind='removed' ;;

@@ -40,6 +40,8 @@ function __git_sandbox_where
             set bare 1
         case stop
             set valued --timeout --root --color
+        case merge
+            set valued --into -m --message --branch --root --color
         case rm
             set valued --root --color
         case restore
@@ -159,6 +161,7 @@ complete -c git-sandbox -n '__git_sandbox_in ""' -a show -d 'show everything kno
 complete -c git-sandbox -n '__git_sandbox_in ""' -a path -d 'print the path of a sandbox'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a run -d 'run a command in a sandbox, marking it in use'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a stop -d 'end what runs in a sandbox; the sandbox stays'
+complete -c git-sandbox -n '__git_sandbox_in ""' -a merge -d 'merge its branch back and, once that is confirmed, remove it'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a rm -d 'move sandboxes to the trash, unless there is work in them'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a restore -d 'bring a removed sandbox back as it was, or list those that can be'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a reap -d 'retire stale sandboxes and empty what is safe to empty from the trash'
@@ -216,6 +219,21 @@ complete -c git-sandbox -n '__git_sandbox_in stop' -l color -x -a 'auto always n
 complete -c git-sandbox -n '__git_sandbox_in stop' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in stop' -l help -d 'show the options with their meaning'
 complete -c git-sandbox -n '__git_sandbox_operand stop 0' -a '(__git_sandbox_sandbox)'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l into -x -a '(__git_sandbox_branch)' -d 'merge into this branch instead of the one it started from'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l ff-only -d 'only if the other branch has no commits of its own'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l squash -d 'bring all its changes in as one commit'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l rebase -d 'replay its commits on top of the other branch'
+complete -c git-sandbox -n '__git_sandbox_in merge' -s m -l message -x -d 'the message of the merge commit or of the squashed one'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l branch -x -d 'give a detached sandbox this branch first'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l keep -d 'keep the sandbox after the merge'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l delete-branch -d 'also delete its branch, if its base or upstream has every commit'
+complete -c git-sandbox -n '__git_sandbox_in merge' -s n -l dry-run -d 'say what would be done and change nothing'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l root -x -a '(__git_sandbox_folder)' -d 'keep sandboxes below this folder instead of sandbox.root'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l json -d 'print the answer as JSON'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
+complete -c git-sandbox -n '__git_sandbox_in merge' -s h -d 'show the usage'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l help -d 'show the options with their meaning'
+complete -c git-sandbox -n '__git_sandbox_operand merge 0 0' -a '(__git_sandbox_sandbox)'
 complete -c git-sandbox -n '__git_sandbox_in rm' -s f -l force -d 'remove what has work in it; twice: also what is locked or in use'
 complete -c git-sandbox -n '__git_sandbox_in rm' -s n -l dry-run -d 'say what would be done and change nothing'
 complete -c git-sandbox -n '__git_sandbox_in rm' -l delete-branch -d 'also delete its branch, if its base or upstream has every commit'

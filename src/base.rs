@@ -105,7 +105,9 @@ fn usual(repo: &Repo, main: &Record) -> Result<Vec<String>> {
     };
     let head = head.and_then(|full| Some(full.strip_prefix(HEADS)?.to_owned()));
     let place = if main.bare { 0 } else { names.len() };
-    head.into_iter().for_each(|head| names.insert(place, head));
+    if let Some(head) = head {
+        names.insert(place, head);
+    }
     Ok(names)
 }
 

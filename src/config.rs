@@ -41,6 +41,11 @@ impl Config {
         })
     }
 
+    /// Whether there is any key that starts so.
+    pub fn has_section(&self, lead: &str) -> bool {
+        self.entries.iter().any(|(key, _)| key.starts_with(lead))
+    }
+
     /// Whether a repository with this local config could make git start a program, or read config
     /// that does.
     pub fn starts_programs(&self) -> bool {

@@ -116,7 +116,7 @@ impl Maker<'_> {
             };
             let place = Place::of(self.repo, self.root.clone(), &worktrees);
             let trash = Trash { repo: self.repo, git: git.clone(), place: &place, now: self.now };
-            if trash.recover(&worktrees, self.out) {
+            if trash::recover(&trash, &worktrees, self.out) {
                 continue;
             }
             match self.existing(wish, &worktrees, &place)? {

@@ -104,7 +104,9 @@ impl Error {
                 vec![format!("git sandbox new {}", shell_word(&other))]
             }
             Error::NoStart { .. } => vec!["name a branch, a tag or a commit".into()],
-            Error::Root { hint: Some(hint), .. } => vec![hint.clone()],
+            Error::Root { hint: Some(hint), .. } | Error::NotMerged { hint: Some(hint), .. } => {
+                vec![hint.clone()]
+            }
             Error::RestoreTaken { name, .. } => {
                 let other = shell_word(&format!("{name}-2"));
                 vec![format!("git sandbox restore {} --as {other}", shell_word(name))]
@@ -142,7 +144,6 @@ impl Error {
             }
             Error::Ambiguous { candidates, .. } => candidates.clone(),
             Error::NoBase { .. } => vec!["name one with '--into <branch>'".into()],
-            Error::NotMerged { hint: Some(hint), .. } => vec![hint.clone()],
             Error::NotInASandbox => vec!["name one that 'git sandbox list' shows".into()],
             Error::NoTmux => {
                 vec!["install tmux, or use 'git sandbox run --background'".into()]

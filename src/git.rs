@@ -52,6 +52,12 @@ impl Answer {
         self.code == Some(0)
     }
 
+    /// Everything it said, for people.
+    pub fn words(&self) -> Vec<String> {
+        let text = String::from_utf8_lossy(&self.stderr).replace('\t', "    ");
+        text.lines().map(str::to_owned).collect()
+    }
+
     /// git's own words on what went wrong, for people.
     pub fn why(&self) -> String {
         let text = String::from_utf8_lossy(&self.stderr);
@@ -176,10 +182,10 @@ impl Git {
         if pairs.is_empty() {
             return Ok(Vec::new());
         }
-        let input: String =
+        let lines: Vec<String> =
             pairs.iter().map(|(into, commit)| format!("{into} {commit}\n")).collect();
         let words = ["merge-tree", "--stdin", "--no-messages", "--name-only"];
-        let answer = self.look(words).ask_with(input.into_bytes())?;
+        let answer = self.look(words).ask_with(lines.concat().into_bytes())?;
         Ok(porcelain::merges(&answer.stdout))
     }
 

@@ -76,6 +76,13 @@ impl User {
     }
 }
 
+/// Without those that we were called by.
+pub fn others(mut users: Vec<User>) -> Vec<User> {
+    let ours = ancestors();
+    users.retain(|user| user.pid.is_none_or(|pid| !ours.contains(&pid)));
+    users
+}
+
 /// What was started in a sandbox by us.
 #[derive(Debug, Default)]
 pub struct Started {

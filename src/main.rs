@@ -22,6 +22,7 @@ mod live;
 mod lock;
 mod man;
 mod manual;
+mod merge;
 mod merged;
 mod name;
 mod orphan;

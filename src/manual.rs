@@ -12,6 +12,7 @@ pub const BEFORE: &[(&str, &str)] = &[("DESCRIPTION", DESCRIPTION)];
 pub const AFTER: &[(&str, &str)] = &[
     ("WHERE SANDBOXES LIVE", PLACES),
     ("WHAT CANNOT BE LOST", SAFETY),
+    ("MERGING", MERGING),
     ("RETENTION", RETENTION),
     ("CONFIGURATION", CONFIGURATION),
     ("ENVIRONMENT", ENVIRONMENT),
@@ -87,7 +88,8 @@ entry in the repository do not name each other.
 
 What is removed is renamed to `<root>/.trash/<id>/tree`, whatever its size, with its index, untracked
 and ignored files and whatever operation was in progress. Its branch is never deleted, unless
---delete-branch asks for it and its base or upstream has every commit. Commits that only the sandbox
+--delete-branch asks for it and its base or upstream has every commit, or its base has all its
+changes by a squash or rebase; then its commits are kept as well. Commits that only the sandbox
 held, by a detached HEAD or in its reflog, are kept by the ref `refs/sandbox/kept/<id>`, where no
 garbage collection takes them.
 
@@ -110,6 +112,31 @@ The only thing that deletes is `git sandbox reap`, and only from the trash: what
 `sandbox.trashExpiryDays` and has nothing to lose. That is: none of the work above and no precious
 file (see `sandbox.precious`). The rest stays until it is named: `git sandbox reap --purge <id>`. A
 kept ref is never deleted; `git update-ref -d refs/sandbox/kept/<id>` does that.";
+
+const MERGING: &str = "
+`git sandbox merge` brings the branch of a sandbox into the one that it started from, into the one
+that --into names or, where none is recorded, into the default branch: the one that `origin/HEAD`
+stands for, else `init.defaultBranch`, `main`, `master` or the branch of the main worktree. By
+default it does what `git merge` does: a fast-forward where that is possible and `merge.ff` allows it,
+else a merge commit.
+
+Where the other branch is checked out, in the main worktree or in a sandbox, `git merge` runs there, by
+its own rules about local changes. Where it is checked out nowhere, no checkout is touched; a
+temporary worktree in the root is used for --rebase, for hooks, merge options and signatures, and
+with git before 2.38. What --squash and --rebase make lands as a fast-forward. Hooks run as they do
+for `git merge`; those of a commit run for --squash, those of a rebase for --rebase.
+
+It is refused while the sandbox has uncommitted changes, hidden edits or an operation in progress, or
+is in use by anybody but those that called. A conflict, a hook that fails and a branch that somebody
+else moved meanwhile leave both branches and all checkouts as they were.
+
+Only when it is confirmed that the other branch has every commit or, after --squash, that merging the
+branch would change nothing, the sandbox is moved to the trash by the rules above. With --rebase its
+branch is at the new commits then, and the old ones are kept.
+
+A sandbox counts as merged when the branch it started from, or what that follows, has its commit,
+when merging it would change nothing, or when there are commits with the same patches, its own one by
+one or all of them as one.";
 
 const RETENTION: &str = "
 `git sandbox reap` retires a sandbox of the root that was not used for its period and that the rules
@@ -292,6 +319,12 @@ A sandbox without a branch can be promoted at any time.
 
     $ cd \"$(git sandbox new)\"
     $ git switch -c my-idea
+
+Bring it home::
+Once the merge is confirmed, the sandbox goes to the trash.
+
+    $ git sandbox merge fix-auth --dry-run
+    $ git sandbox merge fix-auth --squash -m \"Refactor login\"
 
 Clean up, and undo it::
 With --dry-run first, to see what would be done.

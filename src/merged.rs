@@ -151,7 +151,8 @@ fn patches_are_there(git: &Git, own: &[&Own], bases: &[&str]) -> Result<Vec<Stri
     let doing = "compare the patches";
     let forks: BTreeSet<&str> = own.iter().map(|own| own.fork).collect();
     let since = git.look(["merge-base", "--octopus"]).args(forks).ask()?;
-    let whole: String = own.iter().map(|own| format!("{} {}\n", own.head, own.fork)).collect();
+    let whole: Vec<String> = own.iter().map(|own| format!("{} {}\n", own.head, own.fork)).collect();
+    let whole = whole.concat();
     let words = ["diff-tree", "--stdin", "-r", "-z", "--name-only", "--no-commit-id"];
     let files = git.look(words).ask_with(whole.clone().into_bytes())?;
     let files: BTreeSet<_> = porcelain::paths(&files.stdout).into_iter().collect();
@@ -165,8 +166,8 @@ fn patches_are_there(git: &Git, own: &[&Own], bases: &[&str]) -> Result<Vec<Stri
     let theirs: Vec<String> = String::from_utf8_lossy(&theirs).lines().map(str::to_owned).collect();
     let single = own.iter().flat_map(|own| own.commits.iter().copied());
     let single: BTreeSet<&str> = single.chain(theirs.iter().map(String::as_str)).collect();
-    let single: String = single.into_iter().map(|commit| format!("{commit}\n")).collect();
-    let single = git.patch_ids(single)?;
+    let single: Vec<&str> = single.into_iter().flat_map(|commit| [commit, "\n"]).collect();
+    let single = git.patch_ids(single.concat())?;
     let whole = git.patch_ids(whole)?;
     let theirs: HashSet<&String> = theirs.iter().filter_map(|commit| single.get(commit)).collect();
     let is_there = |own: &&&Own| {

@@ -183,7 +183,7 @@ fn tracking_refs<'a>(config: &'a Config, branch: &OsStr) -> Vec<(&'a str, OsStri
 }
 
 /// Refuses a name that cannot be a branch of ours.
-fn check_name(git: &Git, branch: &OsStr) -> Result<()> {
+pub fn check_name(git: &Git, branch: &OsStr) -> Result<()> {
     let refused = |why| {
         let name = branch.to_string_lossy().into_owned();
         Err(Error::BadName { slug: name::slug(&name), name, why })

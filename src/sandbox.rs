@@ -14,12 +14,14 @@ use crate::git::Git;
 use crate::journal::Pin;
 use crate::name::EXPLORATION;
 use crate::place::Place;
-use crate::porcelain::{self, Status};
+use crate::porcelain::{self, Record, Status};
 use crate::repo::{self, Repo, Worktree, Worktrees};
 use crate::time::Time;
 
 /// The lock reason of a sandbox that is being made.
 pub const CREATING: &str = "git-sandbox: creating";
+/// The lock reason of a worktree that a merge uses for a while.
+pub const MERGING: &str = "git-sandbox: merging";
 
 /// A linked worktree.
 #[derive(Clone, Debug)]
@@ -244,9 +246,14 @@ impl Sandbox {
     }
 }
 
+/// Whether a linked worktree is a sandbox: neither in the trash nor one that a merge uses.
+pub fn is_one(record: &Record) -> bool {
+    !Pin::is_in_trash(record) && record.locked.as_deref() != Some(MERGING)
+}
+
 /// Every sandbox of the repository.
 pub fn all(worktrees: &Worktrees, place: &Place) -> Vec<Sandbox> {
-    let linked = worktrees.linked.iter().filter(|tree| !Pin::is_in_trash(&tree.record));
+    let linked = worktrees.linked.iter().filter(|tree| is_one(&tree.record));
     linked.map(|tree| Sandbox::of(tree, place.manages(&tree.record.path))).collect()
 }
 

@@ -185,6 +185,32 @@ pub static DELETE_BRANCH: Opt =
 /// `--as`
 pub static AS: Opt = valued("as", "name", Kind::Text, "bring it back under another folder name");
 
+/// `--into`
+pub static INTO: Opt = valued(
+    "into",
+    "branch",
+    Kind::Branch,
+    "merge into this branch instead of the one it started from",
+);
+/// `--ff-only`
+pub static FF_ONLY: Opt = switch("ff-only", "only if the other branch has no commits of its own");
+/// `--squash`
+pub static SQUASH: Opt = switch("squash", "bring all its changes in as one commit");
+/// `--rebase`
+pub static REBASE: Opt = switch("rebase", "replay its commits on top of the other branch");
+/// `-m`
+pub static MESSAGE: Opt = Opt {
+    long: "message",
+    short: Some('m'),
+    value: Some(Value { name: "text", kind: Kind::Text }),
+    help: "the message of the merge commit or of the squashed one",
+};
+/// `--branch` of `merge`
+pub static AS_BRANCH: Opt =
+    valued("branch", "branch", Kind::Text, "give a detached sandbox this branch first");
+/// `--keep`
+pub static KEEP: Opt = switch("keep", "keep the sandbox after the merge");
+
 /// `--merged`
 pub static MERGED: Opt = switch("merged", "also retire clean ones whose branch is in its base");
 /// `--older-than`
@@ -346,6 +372,33 @@ but for orphans.",
     ],
 };
 
+/// `git sandbox merge`
+pub static MERGE: Command = Command {
+    name: "merge",
+    about: "merge its branch back and, once that is confirmed, remove it",
+    details: "\
+The branch goes into the one that the sandbox started from or, if none is known, into the
+default branch: as 'git merge' does it, there where that branch is checked out, or, where
+it is checked out nowhere, without touching any checkout. A conflict leaves everything as
+it was. Afterwards the sandbox is moved to the trash; its branch stays, unless
+--delete-branch is given. Inside a sandbox, <name> defaults to it.",
+    operands: &[ONE_OR_CURRENT],
+    after_dashes: AfterDashes::Operands,
+    options: &[
+        &INTO,
+        &FF_ONLY,
+        &SQUASH,
+        &REBASE,
+        &MESSAGE,
+        &AS_BRANCH,
+        &KEEP,
+        &DELETE_BRANCH,
+        &DRY_RUN,
+        &ROOT,
+        &JSON,
+    ],
+};
+
 /// `git sandbox doctor`
 pub static DOCTOR: Command = Command {
     name: "doctor",
@@ -399,7 +452,7 @@ anything. It can be run again at any time.",
 
 /// Every command, in the order of the help.
 pub static COMMANDS: &[&Command] =
-    &[&NEW, &LIST, &SHOW, &PATH, &RUN, &STOP, &RM, &RESTORE, &REAP, &DOCTOR, &SETUP];
+    &[&NEW, &LIST, &SHOW, &PATH, &RUN, &STOP, &MERGE, &RM, &RESTORE, &REAP, &DOCTOR, &SETUP];
 
 impl Command {
     /// The command called `name`.

@@ -102,6 +102,22 @@ pub fn objections(facts: &Facts) -> Vec<Objection> {
     found
 }
 
+/// What forbids merging its branch, in words: what is not committed yet, and who is at work. Whether
+/// it can be removed afterwards is another question.
+pub fn merge_refusal(facts: &Facts) -> Option<String> {
+    let asked = Facts {
+        not_ours: facts.not_ours.clone(),
+        users: facts.users.clone(),
+        changes: facts.changes.clone(),
+        hidden: facts.hidden.clone(),
+        operation: facts.operation,
+        ..Facts::nothing()
+    };
+    let texts: Vec<String> =
+        objections(&asked).into_iter().map(|objection| objection.text).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
 /// What in it is nowhere else, in words: work, files that matter, commits.
 pub fn holds(facts: &Facts) -> Vec<String> {
     let found = objections(facts).into_iter().filter(|objection| objection.yields == Yields::Once);
@@ -205,6 +221,39 @@ mod tests {
             change(&mut facts);
             let heard = [0, 1, 2].map(|force| refusal(&facts, force).map(|(text, _)| text));
             assert_eq!(heard.each_ref().map(Option::as_deref), *said);
+        }
+    }
+
+    #[test]
+    fn what_forbids_a_merge_and_what_only_a_removal() {
+        type Change = fn(&mut Facts);
+        let said = |change: Change| {
+            let mut facts = Facts::nothing();
+            change(&mut facts);
+            merge_refusal(&facts)
+        };
+        let forbids: [(Change, &str); 6] = [
+            (|facts| facts.changes = Ok(1), "worktree has 1 uncommitted change"),
+            (|facts| facts.changes = Err("x".into()), "cannot tell: x"),
+            (|facts| facts.hidden = Ok(2), "worktree has 2 hidden edits"),
+            (|facts| facts.operation = Some("rebase"), "rebase in progress"),
+            (|facts| facts.users = Ok(user()), "in use by 7 vim"),
+            (|facts| facts.not_ours = Some("why".into()), "why"),
+        ];
+        for (change, why) in forbids {
+            assert_eq!(said(change).as_deref(), Some(why));
+        }
+        let allows: [Change; 7] = [
+            |_| (),
+            |facts| facts.is_where_we_are = true,
+            |facts| facts.locked = Some("mine".into()),
+            |facts| facts.contains = Some("/w".into()),
+            |facts| facts.nested = Ok(vec!["a".into()]),
+            |facts| facts.precious = Ok(1),
+            |facts| facts.only_here = Ok(1),
+        ];
+        for change in allows {
+            assert_eq!(said(change), None);
         }
     }
 

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::repo::{Run, chmod, ended, names_in, set_day, write};
+use crate::repo::{Run, chmod, copy_program, ended, names_in, set_day, write};
 use crate::session::{Lab, PROGRAM, in_words};
 
 const NOBODY: u32 = 65534;
@@ -22,7 +22,7 @@ impl User {
     fn new() -> User {
         let lab = Lab::new();
         std::fs::create_dir(lab.home.join("bin")).unwrap();
-        std::fs::copy(PROGRAM, lab.home.join("bin/git-sandbox")).unwrap();
+        copy_program(Path::new(PROGRAM), &lab.home.join("bin/git-sandbox"));
         let is_other = lab.am_root();
         let user = User { lab, is_other };
         user.give(&user.lab.home);

@@ -179,8 +179,11 @@ impl Test {
     /// Makes an executable script.
     pub fn script(&self, path: &str, text: &str) -> PathBuf {
         let path = self.home.join(path);
-        write(&path, &format!("#!/bin/sh\n{text}\n"));
-        chmod(&path, 0o755);
+        let draft = path.with_extension("draft");
+        write(&draft, &format!("#!/bin/sh\n{text}\n"));
+        chmod(&draft, 0o755);
+        copy_program(&draft, &path);
+        fs::remove_file(&draft).unwrap();
         path
     }
 
@@ -233,6 +236,12 @@ pub fn names_in(dir: &Path) -> Vec<String> {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
+}
+
+/// Copies a program by another process: while a thread of ours had it open to write, the child that
+/// another thread is just starting would have it open too, and nobody could run it.
+pub fn copy_program(from: &Path, to: &Path) {
+    assert!(Command::new("cp").arg(from).arg(to).status().unwrap().success());
 }
 
 /// Sets the mode of a file or folder.

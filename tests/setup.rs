@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::repo::{Run, Test, chmod, finished, tree, write};
+use crate::repo::{Run, Test, chmod, copy_program, finished, tree, write};
 use crate::sync_man::have;
 
 /// What stands in `wanted`, in the order in which it is said.
@@ -44,7 +44,7 @@ impl Home {
         let test = Test::bare();
         let program = test.home.join(".cargo/bin/git-sandbox");
         fs::create_dir_all(program.parent().unwrap()).unwrap();
-        fs::copy(assert_cmd::cargo::cargo_bin!("git-sandbox"), &program).unwrap();
+        copy_program(assert_cmd::cargo::cargo_bin!("git-sandbox"), &program);
         for tool in ["man", "manpath", "bash", "fish"] {
             test.script(&format!("tools/{tool}"), "exit 1");
         }

@@ -62,6 +62,7 @@ fn every_section_is_there() {
             "OPTIONS",
             "WHERE SANDBOXES LIVE",
             "WHAT CANNOT BE LOST",
+            "MERGING",
             "RETENTION",
             "CONFIGURATION",
             "ENVIRONMENT",
@@ -106,7 +107,7 @@ fn terms(title: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_key_that_the_program_reads_is_explained_and_no_other() {
-    let files = ["", "json", "lock", "log", "index"].map(|end| format!("sandbox.{end}"));
+    let files = ["", "json", "lock", "log", "index", "merging"].map(|end| format!("sandbox.{end}"));
     let read = words_in_source("sandbox.").into_iter().filter(|key| !files.contains(key));
     let read: BTreeSet<String> = read.map(|key| key.to_lowercase()).collect();
     let explained = terms("CONFIGURATION").into_iter().map(|key| key.to_lowercase());

@@ -16,6 +16,10 @@ const ALL: &str = "   or: git sandbox list [--all] [--names] [--describe] [-z] [
                        [[--] <cmd>...]
    or: git sandbox stop [--rm] [--force] [--timeout=<seconds>] [--all]
                         [--root=<folder>] [<name>...]
+   or: git sandbox merge [--into=<branch>] [--ff-only] [--squash] [--rebase]
+                         [--message=<text>] [--branch=<branch>] [--keep]
+                         [--delete-branch] [--dry-run] [--root=<folder>]
+                         [--json] [<name>]
    or: git sandbox rm [--force] [--dry-run] [--delete-branch] [--root=<folder>]
                       [--json] <name>...
    or: git sandbox restore [--as=<name>] [--all] [--names] [--describe]
@@ -84,6 +88,7 @@ fn help_of_the_program_names_every_command() {
     path                print the path of a sandbox
     run                 run a command in a sandbox, marking it in use
     stop                end what runs in a sandbox; the sandbox stays
+    merge               merge its branch back and, once that is confirmed, remove it
     rm                  move sandboxes to the trash, unless there is work in them
     restore             bring a removed sandbox back as it was, or list those that can be
     reap                retire stale sandboxes and empty what is safe to empty from the trash

@@ -17,6 +17,7 @@ use crate::everywhere::{self, Everywhere};
 use crate::journal::{Journal, Stage, TREE, replace};
 use crate::live;
 use crate::lock::Lock;
+use crate::merge;
 use crate::orphan;
 use crate::out::{Out, visible};
 use crate::place::{self, Root};
@@ -137,7 +138,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Removals and restores that a crash stopped.
+    /// Removals, restores and merges that a crash stopped.
     fn journals(&mut self, repo: Repo, out: &mut Out) -> Result<Here> {
         let here = Here::of(repo, self.args, out)?;
         let mut unfinished = Vec::new();
@@ -149,7 +150,8 @@ impl Doctor<'_> {
                 Err(error) => self.find("journal", &pin.at, &error.to_string(), None),
             }
         }
-        if unfinished.is_empty() {
+        let merges = merge::left_over(&here.repo, &here.worktrees);
+        if unfinished.is_empty() && merges.is_empty() {
             return Ok(here);
         }
         let repo = here.repo;
@@ -170,6 +172,14 @@ impl Doctor<'_> {
                 true => Err(std::io::Error::other("it is still there")).at("mend", &at),
             };
             self.find("journal", &at, "a removal or restore was interrupted", Some(cure));
+        }
+        let left = merge::left_over(&here.repo, &here.worktrees);
+        for path in merges {
+            let cure = &mut || match left.contains(&path) {
+                false => Ok(()),
+                true => Err(std::io::Error::other("it is still there")).at("mend", &path),
+            };
+            self.find("merge", &path, "a merge was interrupted", Some(cure));
         }
         Ok(here)
     }

@@ -2,6 +2,7 @@
 
 mod doctor;
 mod list;
+mod merge;
 mod new;
 mod path;
 mod reap;
@@ -27,7 +28,7 @@ use crate::report::Reporter;
 use crate::sandbox::{self, Sandbox};
 use crate::spec::{self, COLOR, DESCRIBE, NAMES, Opt, ROOT};
 use crate::time::{self, Time};
-use crate::trash::Trash;
+use crate::trash::{Trash, recover};
 
 /// Runs a command; the exit code. `out` learns the user's colours as soon as they are known.
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -42,6 +43,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         () if std::ptr::eq(command, &raw const spec::RM) => rm::run(args, out),
         () if std::ptr::eq(command, &raw const spec::DOCTOR) => doctor::run(args, out),
         () if std::ptr::eq(command, &raw const spec::REAP) => reap::run(args, out),
+        () if std::ptr::eq(command, &raw const spec::MERGE) => merge::run(args, out),
         () if std::ptr::eq(command, &raw const spec::RESTORE) => restore::run(args, out),
         () => list::run(args, out),
     }
@@ -104,7 +106,7 @@ impl Here {
         *out = Out::new(args.word(&COLOR), &repo.config);
         let lock = repo.lock(*out)?;
         let mut here = Here::of(repo, args, out)?;
-        if here.trash(&lock).recover(&here.worktrees, *out) {
+        if recover(&here.trash(&lock), &here.worktrees, *out) {
             here = Here::of(here.repo, args, out)?;
         }
         Ok((here, lock))

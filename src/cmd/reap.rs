@@ -169,7 +169,7 @@ impl Reaper<'_> {
         if !sandbox.managed || sandbox.state != State::Ready {
             return Ok(());
         }
-        let Some(why) = self.why_stale(sandbox, here, retention)? else { return Ok(()) };
+        let Some(why) = self.why_stale(sandbox, here, retention) else { return Ok(()) };
         let facts = gather::facts(&here.repo, &here.worktrees, sandbox, processes);
         let force = usize::from(self.args.has(&FORCE_STALE));
         if let Some((reason, yields)) = verdict::refusal(&facts, force) {
@@ -198,12 +198,7 @@ impl Reaper<'_> {
     }
 
     /// Why a sandbox should go, if it should.
-    fn why_stale(
-        &self,
-        sandbox: &Sandbox,
-        here: &Here,
-        retention: &Retention,
-    ) -> Result<Option<String>> {
+    fn why_stale(&self, sandbox: &Sandbox, here: &Here, retention: &Retention) -> Option<String> {
         let (git, reftable) = (&here.repo.git, here.repo.is_reftable());
         let asked = self.args.count(&OLDER_THAN).map(|days| TimeDelta::days(days.into()));
         let expired = |last_used: Time| match asked {
@@ -222,11 +217,11 @@ impl Reaper<'_> {
             let last_used = last_used(&changed);
             if expired(last_used) {
                 let days = (self.now - last_used).num_days().unsigned_abs();
-                return Ok(Some(format!("unused for {}", counted(days, "day"))));
+                return Some(format!("unused for {}", counted(days, "day")));
             }
         }
         let standing = self.standings.get(&sandbox.entry);
-        Ok(standing.and_then(|standing| merged_reason(sandbox, standing)))
+        standing.and_then(|standing| merged_reason(sandbox, standing))
     }
 
     /// Empties what is past its period and has nothing to lose, and what was named.

@@ -36,8 +36,14 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let mut answers: Vec<Answer> = unknown.iter().map(|word| Answer::skipped(word)).collect();
     let mut code = 0;
     for (number, sandbox) in targets.iter().enumerate() {
-        let remover =
-            Remover { args, here: &here, lock: lock.as_ref(), processes: &processes, out: *out };
+        let remover = Remover {
+            args,
+            here: &here,
+            lock: lock.as_ref(),
+            processes: &processes,
+            merged_into: None,
+            out: *out,
+        };
         let answer = remover.remove(sandbox).unwrap_or_else(|error| {
             out.error(&error);
             let why = if let Error::Refused { why, .. } = error { why } else { error.to_string() };
@@ -61,13 +67,13 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
 
 /// What became of one target.
 #[derive(Serialize)]
-struct Answer {
+pub struct Answer {
     name: String,
     path: Option<String>,
     action: &'static str,
     reason: String,
     #[serde(skip)]
-    incomplete: bool,
+    pub incomplete: bool,
 }
 
 impl Answer {
@@ -96,11 +102,18 @@ fn targets(args: &Args, sandboxes: &[Sandbox]) -> Result<(Vec<Sandbox>, Vec<Stri
     Ok((targets, unknown))
 }
 
-/// Removes one sandbox by the verdict, as `rm` with these options would.
-pub fn remove(args: &Args, here: &Here, lock: &Lock, sandbox: &Sandbox, out: Out) -> Result<()> {
+/// Removes one sandbox by the verdict, as `rm` with these options would. After a merge, its branch may
+/// go if that base has it.
+pub fn remove(
+    args: &Args,
+    here: &Here,
+    lock: Option<&Lock>,
+    sandbox: &Sandbox,
+    merged_into: Option<&Base>,
+    out: Out,
+) -> Result<Answer> {
     let processes = Processes::lazily();
-    let remover = Remover { args, here, lock: Some(lock), processes: &processes, out };
-    remover.remove(sandbox).map(drop)
+    Remover { args, here, lock, processes: &processes, merged_into, out }.remove(sandbox)
 }
 
 struct Remover<'a> {
@@ -108,6 +121,7 @@ struct Remover<'a> {
     here: &'a Here,
     lock: Option<&'a Lock>,
     processes: &'a Processes,
+    merged_into: Option<&'a Base>,
     out: Out,
 }
 
@@ -148,7 +162,9 @@ impl Remover<'_> {
             let why = "it has just come into use".to_owned();
             return Err(Error::Refused { name, why, force: Some("--force --force") });
         }
-        let removed = trash.remove(sandbox, &facts, "removed by hand")?;
+        let merged = self.merged_into.map(|base| format!("merged into '{}'", base.name));
+        let why = merged.unwrap_or_else(|| "removed by hand".to_owned());
+        let removed = trash.remove(sandbox, &facts, &why)?;
         drop(own);
         let id = shell_word(&removed.id);
         let files: Vec<String> =
@@ -199,6 +215,7 @@ impl Remover<'_> {
         let bases = Bases::read(repo, main, known.map(Some))?;
         // Where none was recorded, the default branch is too little to delete by.
         let base = recorded.as_deref().and_then(|base| bases.of(Some(base)));
+        let base = self.merged_into.or(base);
         let base = base.filter(|base| base.branch.name != full);
         let upstream = bases.of(Some(&branch)).and_then(|own| own.upstream.as_ref());
         let homes = base.into_iter().flat_map(Base::both).chain(upstream);

@@ -99,11 +99,11 @@ fn remove(args: &Args, out: &mut Out, repo: Repo, targets: &[Sandbox]) -> Result
         else {
             continue;
         };
-        match rm::remove(args, &here, &lock, sandbox, *out) {
+        match rm::remove(args, &here, Some(&lock), sandbox, None, *out) {
             Err(Error::Refused { name, why, .. }) => {
                 out.warn(&format!("cannot remove sandbox '{name}': {why}"));
             }
-            other => other?,
+            other => drop(other?),
         }
     }
     Ok(())
