@@ -4,8 +4,13 @@
 //! porcelain are read, messages never. User words come after `--end-of-options` or `--`, or as
 //! full ref names.
 //!
-//! What differs between gits: `worktree list -z` came with 2.36, our floor; an older one is
-//! recognised by its refusal (see [`Git::worktrees`]), so the normal path asks for no version.
+//! What differs between gits is decided here, by what a git answers; none is asked for its version:
+//! - `worktree list -z` came with 2.36, our floor: an older one refuses it, [`Git::worktrees`].
+//! - `merge-tree --write-tree` came with 2.38: before, files are merged whole, [`Git::merged_tree`].
+//! - Before 2.48 `worktree list` prints relative paths as they stand in the entry:
+//!   [`is_unresolved`].
+//! - Reftable and `for-each-ref --include-root-refs` came together, with 2.45: the repository's
+//!   own config says whether refs are in tables.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -144,6 +149,34 @@ impl Git {
         Err(Error::Git { doing, why: answer.why() })
     }
 
+    /// The tree that merging two commits gives, without touching a worktree; `None` where they
+    /// conflict, or where an older git cannot tell.
+    pub fn merged_tree(&self, ours: &str, theirs: &str) -> Result<Option<String>> {
+        let answer = self.look(["merge-tree", "--write-tree", ours, theirs]).ask()?;
+        match answer.code {
+            Some(0) => Ok(Some(first_line(&answer.stdout))),
+            Some(1) => Ok(None),
+            _ => self.merged_in_an_index(ours, theirs),
+        }
+    }
+
+    /// The same as far as whole files tell.
+    fn merged_in_an_index(&self, ours: &str, theirs: &str) -> Result<Option<String>> {
+        let base = self.look(["merge-base", ours, theirs]).ask()?;
+        if !base.ok() {
+            return Ok(None);
+        }
+        let name = format!("sandbox.index-{}", std::process::id());
+        let find = ["rev-parse", "--path-format=absolute", "--git-path", &name];
+        let index = self.look(find).line("find a place for an index")?;
+        let call = |words: &[&str]| self.look(words).env("GIT_INDEX_FILE", &index).ask();
+        let base = first_line(&base.stdout);
+        let read = call(&["read-tree", "-i", "-m", "--aggressive", &base, ours, theirs])?;
+        let tree = call(&["write-tree"])?;
+        let _ = std::fs::remove_file(&index);
+        Ok((read.ok() && tree.ok()).then(|| first_line(&tree.stdout)))
+    }
+
     fn too_old(&self, answer: &Answer) -> Error {
         let version = self.call(["version"]).ask().ok().filter(Answer::ok);
         let text = version.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned());
@@ -182,6 +215,15 @@ impl Git {
         }
         run
     }
+}
+
+fn first_line(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().to_owned()
+}
+
+/// Whether git listed a worktree by a path that leads nowhere from here.
+pub fn is_unresolved(listed: &Path) -> bool {
+    listed.is_relative()
 }
 
 /// Starts this program again, by itself, with nothing of the terminal, of the repository or of the

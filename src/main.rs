@@ -10,6 +10,8 @@ mod delete;
 mod error;
 mod everywhere;
 mod fill;
+#[cfg(test)]
+mod fuzz;
 mod gather;
 mod git;
 mod help;

@@ -18,9 +18,8 @@ pub fn merged(git: &Git, commit: &str, base: &str) -> Result<Option<Merged>> {
     if git.look(["merge-base", "--is-ancestor", commit, base]).ask()?.ok() {
         return Ok(Some(Merged::ByHistory));
     }
-    // Before git 2.38 there is no such merge: then content does not count.
-    let merge = git.look(["merge-tree", "--write-tree", base, commit]).ask()?;
+    let Some(merged) = git.merged_tree(base, commit)? else { return Ok(None) };
     let tree = git.look(["rev-parse", "--verify", "--quiet", &format!("{base}^{{tree}}")]).ask()?;
-    let same = merge.ok() && tree.ok() && merge.stdout == tree.stdout;
+    let same = tree.ok() && tree.stdout.trim_ascii_end() == merged.as_bytes();
     Ok(same.then_some(Merged::ByContent))
 }
