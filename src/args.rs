@@ -253,6 +253,7 @@ pub fn nearest(word: &str, known: impl Iterator<Item = String>) -> Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
     use crate::spec::{COUNT, FROM, JSON, NAME};
 
     fn run(words: &[&str]) -> Args {
@@ -320,5 +321,27 @@ mod tests {
             ("unknown option '--jsno'".into(), Some("--json".into()))
         );
         assert_eq!(refusal(&["frobnicate"]).1, None);
+    }
+
+    #[test]
+    fn fuzz_args() {
+        let real = [
+            "new\nfix\n--from=-x\ndo\n--name\n-\nit\n--\nls\n--json",
+            "run\n--tmux\nfix\nls\n-la\n--\nx",
+            "list\n--json\n-z\n--color=always\n--root\n/x",
+            "reap\n--older-than\n7\n--merged\n--purge\nx",
+            "rm\n-f\n--force\na\nb\n-h",
+        ];
+        fuzz::damaged_words(&real, |words| {
+            let count = words.len();
+            match parse(words) {
+                Ok(Request::Run(args)) => {
+                    assert!(args.operands.len() + args.command_line.len() <= count);
+                    assert!(check_operands(&args).is_ok());
+                }
+                Ok(Request::Usage(_) | Request::Help(_) | Request::Version) => {}
+                Err(error) => assert_eq!(error.code(), 129, "{error}"),
+            }
+        });
     }
 }

@@ -287,9 +287,19 @@ pub fn modules_with_work(git: &Git, entry: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     #[test]
     fn mount_points_are_unescaped() {
         assert_eq!(unescaped(br"/a\040b\134c\04"), br"/a b\c\04");
+    }
+
+    #[test]
+    fn fuzz_mount_points() {
+        fuzz::damaged(&[br"/a\040b\134c\04", br"\777\000"], |input| {
+            let plain = unescaped(input);
+            assert!(plain.len() <= input.len());
+            assert!(input.contains(&b'\\') || plain == input);
+        });
     }
 }

@@ -9,6 +9,7 @@ mod create;
 mod delete;
 mod error;
 mod everywhere;
+mod file;
 mod fill;
 #[cfg(test)]
 mod fuzz;

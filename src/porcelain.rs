@@ -350,7 +350,8 @@ mod tests {
     #[test]
     fn fuzz_lists() {
         let refs_text = format!("{A} refs/heads/a b\n{A} refs/remotes/o/b\n");
-        let files = format!("H 100644 {A} 0\tx\0h 100644 {A} 1\ty z\0S 160000 {A} 0\tq/.gitattributes\0");
+        let files =
+            format!("H 100644 {A} 0\tx\0h 100644 {A} 1\ty z\0S 160000 {A} 0\tq/.gitattributes\0");
         let staged = format!("100644 {A} 0\tx\0160000 {A} 0\tsub\0120000 {A} 2\ty z\0");
         let real = [refs_text.as_bytes(), files.as_bytes(), staged.as_bytes()];
         fuzz::damaged(&real, |input| {

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::git::{Answer, Git};
+use crate::git::{self, Answer, Git};
 use crate::lock::Lock;
 use crate::out::Out;
 use crate::porcelain::Record;
@@ -77,24 +77,15 @@ impl Repo {
         if !answer.ok() {
             return Err(outside(git, &answer));
         }
-        let variables = local_variables(&answer.stdout);
-        let paths = answer.stdout.split(|byte| *byte == b'\n').skip(variables.len());
-        let lines: Vec<&[u8]> = paths.collect();
-        let [common, git_dir, inside @ (b"true" | b"false"), prefix @ .., b""] = &lines[..] else {
-            return Err(odd(git));
-        };
-        if !common.starts_with(b"/") {
-            return Err(odd(git));
-        }
-        let prefix = OsString::from_vec(prefix.join(&b'\n'));
+        let found = Whereabouts::parse(&answer.stdout).ok_or_else(|| odd(git))?;
+        let Whereabouts { variables, common, git_dir, inside, prefix } = found;
         let depth = Path::new(&prefix).components().count();
-        let top = (*inside == b"true").then(|| git.dir().ancestors().nth(depth)).flatten();
-        let git_dir = PathBuf::from(OsStr::from_bytes(git_dir));
+        let top = inside.then(|| git.dir().ancestors().nth(depth)).flatten();
         // With --work-tree the top knows nothing of its repository.
         let runs_in = top.filter(|top| top.join(".git").exists()).unwrap_or(&git_dir);
         Ok(Repo {
             git: git.bound(runs_in, &variables),
-            common: PathBuf::from(OsStr::from_bytes(common)),
+            common,
             top: top.map(Path::to_owned),
             git_dir,
             prefix,
@@ -114,6 +105,7 @@ impl Repo {
 
     /// Asks git for every worktree and finds the private git dir of each.
     pub fn worktrees(&self) -> Result<Worktrees> {
+        self.check_entries()?;
         let mut records = self.git.worktrees()?.into_iter();
         let Some(mut main) = records.next() else {
             let why = "git listed none".to_owned();
@@ -122,9 +114,8 @@ impl Repo {
         main.path = self.main_path(&main);
         let entries = self.entries();
         let linked = records.map(|record| {
-            // Before 2.48 git prints a relative path as it stands in the entry.
             let says = |(_, entry): &(&PathBuf, &PathBuf)| entry_says(entry, &record.path);
-            let found = match record.path.is_relative() {
+            let found = match git::is_unresolved(&record.path) {
                 true => entries.iter().find(says),
                 false => entries.get_key_value(&record.path),
             };
@@ -134,6 +125,17 @@ impl Repo {
             }
         });
         Ok(Worktrees { linked: linked.collect(), main })
+    }
+
+    /// git reads files of every entry, and would wait for ever at a pipe.
+    fn check_entries(&self) -> Result<()> {
+        let entries = std::fs::read_dir(self.common.join("worktrees")).into_iter().flatten();
+        for entry in entries.flatten().map(|entry| entry.path()) {
+            if let Some(file) = blocks(&entry) {
+                return Err(Error::OddFile { path: entry.join(file) });
+            }
+        }
+        Ok(())
     }
 
     /// git takes the parent of the common dir for the main worktree, which is wrong in a submodule
@@ -162,6 +164,19 @@ impl Repo {
     }
 }
 
+/// The file of a private git dir that is neither a file nor a folder, if there is one.
+pub fn blocks(entry: &Path) -> Option<OsString> {
+    let odd = |file: &std::fs::DirEntry| match file.file_type() {
+        Ok(kind) if kind.is_symlink() => {
+            file.path().metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+        }
+        Ok(kind) => !kind.is_file() && !kind.is_dir(),
+        Err(_) => false,
+    };
+    let files = std::fs::read_dir(entry).into_iter().flatten().flatten();
+    files.into_iter().find(odd).map(|file| file.file_name())
+}
+
 fn entry_says(entry: &Path, path: &Path) -> bool {
     read_pointer(&entry.join("gitdir"), b"").is_some_and(|text| text == path.join(".git"))
 }
@@ -187,9 +202,13 @@ pub fn folder_points_to(folder: &Path) -> Option<PathBuf> {
 }
 
 fn read_pointer(file: &Path, lead: &[u8]) -> Option<PathBuf> {
-    let bytes = std::fs::read(file).ok()?;
+    parse_pointer(&crate::file::read_small(file).ok()?, lead)
+}
+
+fn parse_pointer(bytes: &[u8], lead: &[u8]) -> Option<PathBuf> {
     let text = bytes.strip_prefix(lead)?.trim_ascii_end();
-    (!text.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(text)))
+    let path = !text.is_empty() && !text.contains(&0);
+    path.then(|| PathBuf::from(OsStr::from_bytes(text)))
 }
 
 /// The path without `..`: as the file system has it or, where it is not there, as it reads.
@@ -210,6 +229,34 @@ pub fn tidy(path: &Path) -> PathBuf {
     })
 }
 
+/// What `git rev-parse` tells of the current folder.
+struct Whereabouts {
+    variables: Vec<String>,
+    common: PathBuf,
+    git_dir: PathBuf,
+    inside: bool,
+    prefix: OsString,
+}
+
+impl Whereabouts {
+    fn parse(stdout: &[u8]) -> Option<Whereabouts> {
+        let variables = local_variables(stdout);
+        let lines: Vec<&[u8]> = stdout.split(|byte| *byte == b'\n').skip(variables.len()).collect();
+        let [common, git_dir, inside @ (b"true" | b"false"), prefix @ .., b""] = &lines[..] else {
+            return None;
+        };
+        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        Some(Whereabouts {
+            variables,
+            common: path(common),
+            git_dir: path(git_dir),
+            inside: *inside == b"true",
+            prefix: OsString::from_vec(prefix.join(&b'\n')),
+        })
+        .filter(|found| found.common.is_absolute())
+    }
+}
+
 fn local_variables(stdout: &[u8]) -> Vec<String> {
     let lines = stdout.split(|byte| *byte == b'\n').take_while(|line| line.starts_with(b"GIT_"));
     lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
@@ -225,7 +272,7 @@ fn outside(git: &Git, answer: &Answer) -> Error {
     Error::NotARepository
 }
 
-/// The answer of a git before 2.31, or of a path with a line break in it.
+/// The answer of a git that is too old, or of a path with a line break in it.
 fn odd(git: &Git) -> Error {
     match git.worktrees() {
         Err(error @ Error::OldGit { .. }) => error,
@@ -236,10 +283,43 @@ fn odd(git: &Git) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     #[test]
     fn paths_that_are_gone_are_still_tidied() {
         assert_eq!(normal(Path::new("/nowhere/a/../b/./c")), Path::new("/nowhere/b/c"));
         assert_eq!(normal(Path::new("/nowhere/a")), Path::new("/nowhere/a"));
+    }
+
+    #[test]
+    fn fuzz_pointers() {
+        let real = [b"gitdir: /a/.git/worktrees/x\n".as_slice(), b"../../w/.git\n"];
+        fuzz::damaged(&real, |input| {
+            for lead in [b"gitdir: ".as_slice(), b""] {
+                let Some(path) = parse_pointer(input, lead) else { continue };
+                let bytes = path.as_os_str().as_bytes();
+                assert!(input.starts_with(&[lead, bytes].concat()));
+                assert!(!bytes.is_empty() && !bytes.contains(&0) && !bytes.ends_with(b"\n"));
+                let tidied = tidy(&path);
+                assert!(tidied.components().all(|part| part != Component::ParentDir));
+                assert_eq!(tidy(&tidied), tidied);
+            }
+        });
+    }
+
+    #[test]
+    fn fuzz_whereabouts() {
+        let real = [
+            b"GIT_DIR\nGIT_PREFIX\n/a/.git\n/a/.git/worktrees/x\ntrue\nsub/dir/\n".as_slice(),
+            b"GIT_DIR\n/b.git\n/b.git\nfalse\n\n",
+        ];
+        fuzz::damaged(&real, |input| {
+            let Some(found) = Whereabouts::parse(input) else { return };
+            assert!(found.common.is_absolute());
+            assert!(found.variables.iter().all(|name| name.starts_with("GIT_")));
+            for piece in [found.common.as_os_str(), found.git_dir.as_os_str(), &found.prefix] {
+                assert!(fuzz::contains(input, piece.as_bytes()));
+            }
+        });
     }
 }

@@ -406,7 +406,7 @@ fn merged_reason(sandbox: &Sandbox, here: &Here) -> Result<Option<String>> {
     };
     let repo = &here.repo;
     let made = porcelain::made_commits(
-        &std::fs::read(sandbox.entry.join("logs/HEAD")).unwrap_or_default(),
+        &crate::file::read(&sandbox.entry.join("logs/HEAD")).unwrap_or_default(),
     );
     if !made || sandbox.branch.as_deref() == Some(base.as_ref()) {
         return Ok(None);
