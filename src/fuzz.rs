@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 /// Inputs for each parser, unless `FUZZ_ROUNDS` says otherwise.
-const ROUNDS: u64 = 20_000;
+const ROUNDS: u64 = 10_000;
 /// Where they start, unless `FUZZ_SEED` says otherwise.
 const SEED: u64 = 0x6769_742d_7361_6e64;
 /// Long inputs find nothing that short ones do not.

@@ -34,6 +34,7 @@ const UNHOOKED: [&str; 4] = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath
 pub struct Git {
     program: PathBuf,
     dir: PathBuf,
+    in_worktree: bool,
     removed: Arc<[OsString]>,
     held: Option<Arc<File>>,
 }
@@ -75,7 +76,8 @@ impl Git {
     pub fn here() -> Result<Git> {
         let program = which::which("git").map_err(|_| Error::NoGit)?;
         let dir = std::env::current_dir().doing(|| "read the current folder".into())?;
-        Ok(Git { program, dir, removed: ["GIT_CONFIG".into()].into(), held: None })
+        let removed = ["GIT_CONFIG".into()].into();
+        Ok(Git { program, dir, in_worktree: false, removed, held: None })
     }
 
     /// The same git for a repository found: in `dir`, without what ties it to another one.
@@ -87,7 +89,13 @@ impl Git {
 
     /// The same git in another folder.
     pub fn at(&self, dir: &Path) -> Git {
-        Git { dir: dir.to_owned(), ..self.clone() }
+        Git { dir: dir.to_owned(), in_worktree: false, ..self.clone() }
+    }
+
+    /// The same git in the top folder of a worktree, and about that folder whatever its own config
+    /// says: `core.worktree` could lead to another.
+    pub fn in_worktree(&self, dir: &Path) -> Git {
+        Git { in_worktree: true, ..self.at(dir) }
     }
 
     /// The same git, whose processes hold a lock as their stdin: it stays taken while one of them
@@ -317,8 +325,10 @@ impl Call<'_> {
 
     fn program(&self) -> duct::Expression {
         // Of two calls about one variable duct heeds the inner one: set before removed.
+        let worktree = self.git.in_worktree.then_some(("GIT_WORK_TREE", self.git.dir.as_os_str()));
         let set = |run: duct::Expression| {
-            self.variables.iter().fold(run, |run, (name, value)| run.env(name, value))
+            let variables = self.variables.iter().map(|(name, value)| (*name, value.as_os_str()));
+            variables.chain(worktree).fold(run, |run, (name, value)| run.env(name, value))
         };
         self.git.program(&self.git.program, &self.words, set)
     }

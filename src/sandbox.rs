@@ -200,7 +200,7 @@ impl Sandbox {
             "--untracked-files=all",
             "--ignore-submodules=dirty",
         ];
-        let git = git.at(&self.path);
+        let git = git.in_worktree(&self.path);
         let call = if idle { git.refresh(WORDS) } else { git.look(WORDS) };
         let answer = call.ask().map_err(|error| error.to_string())?;
         if !answer.ok() {

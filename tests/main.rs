@@ -14,6 +14,8 @@ mod environment;
 mod folders;
 mod hook;
 mod hostile;
+mod hostile_config;
+mod hostile_names;
 mod in_use;
 mod in_use_run;
 mod include;
