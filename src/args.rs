@@ -243,7 +243,10 @@ fn malformed(error: &lexopt::Error, command: Option<&'static Command>) -> Error 
 
 /// The known word most like `word`, if one is like it at all.
 pub fn nearest(word: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    // Comparing takes room for both: nobody mistypes a word of this length.
+    const LONGEST: usize = 200;
     known
+        .filter(|candidate| candidate.len().max(word.len()) <= LONGEST)
         .map(|candidate| (strsim::damerau_levenshtein(word, &candidate), candidate))
         .filter(|(distance, candidate)| distance * 3 <= candidate.chars().count().max(3))
         .min_by_key(|(distance, _)| *distance)
@@ -321,6 +324,8 @@ mod tests {
             ("unknown option '--jsno'".into(), Some("--json".into()))
         );
         assert_eq!(refusal(&["frobnicate"]).1, None);
+        let long = "x".repeat(1 << 20);
+        assert_eq!(nearest(&long, [long.clone()].into_iter()), None);
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl fmt::Display for Error {
             }
             Error::Git { doing, why } => write!(f, "cannot {doing}: {why}"),
             Error::OddFile { path } => {
-                write!(f, "'{}' is not a file: git would wait for it for ever", path.display())
+                write!(f, "'{}' is not a plain file, as git's own are", path.display())
             }
             Error::OddPath { path } => {
                 write!(f, "cannot use a repository whose path has a line break: '{path}'")

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::{DirEntry, FileType};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::config::Config;
@@ -127,12 +129,12 @@ impl Repo {
         Ok(Worktrees { linked: linked.collect(), main })
     }
 
-    /// git reads files of every entry, and would wait for ever at a pipe.
+    /// git reads files of every entry: at a pipe it would wait for ever.
     fn check_entries(&self) -> Result<()> {
         let entries = std::fs::read_dir(self.common.join("worktrees")).into_iter().flatten();
         for entry in entries.flatten().map(|entry| entry.path()) {
-            if let Some(file) = blocks(&entry) {
-                return Err(Error::OddFile { path: entry.join(file) });
+            if let Some(path) = odd_file(&entry) {
+                return Err(Error::OddFile { path });
             }
         }
         Ok(())
@@ -164,17 +166,25 @@ impl Repo {
     }
 }
 
-/// The file of a private git dir that is neither a file nor a folder, if there is one.
-pub fn blocks(entry: &Path) -> Option<OsString> {
-    let odd = |file: &std::fs::DirEntry| match file.file_type() {
-        Ok(kind) if kind.is_symlink() => {
-            file.path().metadata().is_ok_and(|meta| !meta.is_file() && !meta.is_dir())
+/// Something in a private git dir that git never makes: a pipe, a device, a log elsewhere.
+fn odd_file(entry: &Path) -> Option<PathBuf> {
+    // What git reads and writes there without a second look.
+    const FOLDERS: [&str; 3] = ["logs", "rebase-merge", "rebase-apply"];
+    let files = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    // A socket is the file system monitor's, and opening one does not wait.
+    let blocks = |kind: FileType| kind.is_fifo() || kind.is_char_device() || kind.is_block_device();
+    let odd =
+        |file: &DirEntry| file.file_type().is_ok_and(|kind| kind.is_symlink() || blocks(kind));
+    files(entry).find_map(|file| {
+        let path = file.path();
+        if FOLDERS.iter().any(|name| file.file_name() == *name) {
+            let inside = || files(&path).find(odd).map(|file| file.path());
+            return if odd(&file) { Some(path) } else { inside() };
         }
-        Ok(kind) => !kind.is_file() && !kind.is_dir(),
-        Err(_) => false,
-    };
-    let files = std::fs::read_dir(entry).into_iter().flatten().flatten();
-    files.into_iter().find(odd).map(|file| file.file_name())
+        // A HEAD or an index may be a symlink.
+        let waits = || path.metadata().is_ok_and(|meta| blocks(meta.file_type()));
+        (odd(&file) && waits()).then_some(path)
+    })
 }
 
 fn entry_says(entry: &Path, path: &Path) -> bool {

@@ -37,43 +37,66 @@ const HOOKS: [&str; 8] = [
     "fsmonitor-watchman",
 ];
 
+/// Keys that name a program: section, key, and the name of ours.
+const PROGRAMS: [(&str, &str, &str); 35] = [
+    ("core", "pager", "pager"),
+    ("core", "editor", "editor"),
+    ("core", "sshCommand", "ssh"),
+    ("core", "askPass", "ask"),
+    ("core", "gitProxy", "proxy"),
+    ("core", "alternateRefsCommand", "alternate"),
+    ("diff", "external", "diff-external"),
+    ("diff \"canary\"", "textconv", "textconv"),
+    ("diff \"canary\"", "command", "diff"),
+    ("merge \"canary\"", "driver", "merge"),
+    ("filter \"canary\"", "clean", "clean"),
+    ("filter \"canary\"", "smudge", "smudge"),
+    ("filter \"long\"", "process", "process"),
+    ("credential", "helper", "credential"),
+    ("gpg", "program", "gpg"),
+    ("gpg \"ssh\"", "program", "gpg-ssh"),
+    ("gpg \"ssh\"", "defaultKeyCommand", "gpg-key"),
+    ("sequence", "editor", "sequence"),
+    ("interactive", "diffFilter", "interactive"),
+    ("uploadpack", "packObjectsHook", "pack"),
+    ("submodule \"x\"", "update", "!submodule"),
+    ("trailer \"x\"", "command", "trailer"),
+    ("web", "browser", "browser"),
+    ("man", "viewer", "viewer"),
+    ("alias", "worktree", "!alias-worktree"),
+    ("alias", "status", "!alias-status"),
+    ("alias", "rev-parse", "!alias-rev-parse"),
+    ("alias", "for-each-ref", "!alias-for-each-ref"),
+    ("alias", "config", "!alias-config"),
+    ("alias", "sandbox", "!alias-sandbox"),
+    ("alias", "reset", "!alias-reset"),
+    ("pager", "worktree", "pager-worktree"),
+    ("pager", "status", "pager-status"),
+    ("pager", "sandbox", "pager-sandbox"),
+    ("pager", "log", "pager-log"),
+];
+
 /// Config that names a program for everything that git can start.
 fn config(test: &Test) -> String {
-    let program = |name: &str| canary(test, name, 0);
-    for hook in HOOKS {
-        write(&test.home.join("hooks").join(hook), &fs::read_to_string(program(hook)).unwrap());
-        chmod(&test.home.join("hooks").join(hook), 0o755);
-    }
     let hooks = test.home.join("hooks");
-    let mut text = format!("[core]\n\thooksPath = {}\n", hooks.display());
-    // One that fails makes git look for itself.
-    text += &format!("\tfsmonitor = {}\n", canary(test, "fsmonitor", 1));
-    for key in ["pager", "editor", "sshCommand", "askPass", "gitProxy", "alternateRefsCommand"] {
-        text += &format!("\t{key} = {}\n", program(key));
+    for hook in HOOKS {
+        let text = fs::read_to_string(canary(test, hook, 0)).unwrap();
+        write(&hooks.join(hook), &text);
+        chmod(&hooks.join(hook), 0o755);
     }
-    text += &format!("[diff]\n\texternal = {}\n", program("diff-external"));
-    text += &format!("[diff \"canary\"]\n\ttextconv = {0}\n\tcommand = {0}\n", program("diff"));
-    text += &format!("[merge \"canary\"]\n\tdriver = {}\n", program("merge"));
-    text += &format!("[filter \"canary\"]\n\tclean = {}\n", program("clean"));
-    text += &format!("\tsmudge = {}\n", program("smudge"));
-    text += &format!("[filter \"long\"]\n\tprocess = {}\n", program("process"));
-    text += &format!("[credential]\n\thelper = {}\n", program("credential"));
-    text += &format!("[gpg]\n\tprogram = {}\n", program("gpg"));
-    text += &format!("[gpg \"ssh\"]\n\tprogram = {}\n", program("gpg-ssh"));
-    text += "[commit]\n\tgpgSign = true\n[log]\n\tshowSignature = true\n";
-    text += &format!("[sequence]\n\teditor = {}\n", program("sequence"));
-    text += &format!("[interactive]\n\tdiffFilter = {}\n", program("interactive"));
-    text += &format!("[uploadpack]\n\tpackObjectsHook = {}\n", program("pack"));
-    text += &format!("[submodule \"x\"]\n\tupdate = !{}\n", program("submodule"));
-    text += "[alias]\n";
-    for word in ["worktree", "status", "rev-parse", "for-each-ref", "config", "sandbox", "reset"] {
-        text += &format!("\t{word} = !{}\n", program(&format!("alias-{word}")));
-    }
-    text += "[pager]\n";
-    for word in ["worktree", "status", "sandbox", "log"] {
-        text += &format!("\t{word} = {}\n", program(&format!("pager-{word}")));
-    }
-    text
+    // A monitor that fails makes git look for itself.
+    let monitor = canary(test, "fsmonitor", 1);
+    let first = format!(
+        "[core]\n\thooksPath = {}\n\tfsmonitor = {monitor}\n\
+         [commit]\n\tgpgSign = true\n[log]\n\tshowSignature = true\n",
+        hooks.display()
+    );
+    let rest = PROGRAMS.map(|(section, key, name)| {
+        let shell = if name.starts_with('!') { "!" } else { "" };
+        let program = canary(test, name.trim_start_matches('!'), 0);
+        format!("[{section}]\n\t{key} = {shell}{program}\n")
+    });
+    first + &rest.concat()
 }
 
 /// A repository with attributes that ask for every driver, a signed commit, and this config.
