@@ -21,8 +21,17 @@ use std::time::Duration;
 use crate::error::{Doing, Error, Result};
 use crate::porcelain::{self, Record};
 
-/// Variables that tie git to one repository; `git rev-parse --local-env-vars` adds what it knows.
-const LOCAL: [&str; 3] = ["GIT_AUTHOR_DATE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_CONFIG"];
+/// Variables that tie git to one repository or to one operation in it; `git rev-parse
+/// --local-env-vars` adds what it knows.
+const LOCAL: [&str; 3] = ["GIT_INTERNAL_SUPER_PREFIX", "GIT_CONFIG", "GIT_REFLOG_ACTION"];
+/// What a user may well set, but not for calls of ours.
+const USERS: [&str; 5] = [
+    "GIT_AUTHOR_DATE",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
 /// Among those, what carries the user's `git -c`.
 const KEPT: [&str; 2] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
 
@@ -82,7 +91,7 @@ impl Git {
 
     /// The same git for a repository found: in `dir`, without what ties it to another one.
     pub fn bound(&self, dir: &Path, local_variables: &[String]) -> Git {
-        let known = local_variables.iter().map(String::as_str).chain(LOCAL);
+        let known = local_variables.iter().map(String::as_str).chain(LOCAL).chain(USERS);
         let removed = known.filter(|name| !KEPT.contains(name)).map(OsString::from);
         Git { dir: dir.to_owned(), removed: removed.collect(), ..self.clone() }
     }
@@ -110,8 +119,8 @@ impl Git {
             let name = name.to_string_lossy();
             name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_")
         });
-        // A date that the user set is theirs.
-        let removed = self.removed.iter().filter(|name| *name != "GIT_AUTHOR_DATE").cloned();
+        let users = |name: &&OsString| USERS.iter().any(|users| *name == users);
+        let removed = self.removed.iter().filter(|name| !users(name)).cloned();
         removed.chain(KEPT.map(OsString::from)).chain(settings).collect()
     }
 

@@ -83,8 +83,9 @@ impl Repo {
         let Whereabouts { variables, common, git_dir, inside, prefix } = found;
         let depth = Path::new(&prefix).components().count();
         let top = inside.then(|| git.dir().ancestors().nth(depth)).flatten();
-        // With --work-tree the top knows nothing of its repository.
-        let runs_in = top.filter(|top| top.join(".git").exists()).unwrap_or(&git_dir);
+        // With --git-dir git takes any folder for the top, another repository's too.
+        let top = top.filter(|top| leads_to(top, &git_dir));
+        let runs_in = top.unwrap_or(&git_dir);
         Ok(Repo {
             git: git.bound(runs_in, &variables),
             common,
@@ -144,10 +145,7 @@ impl Repo {
     /// and where the git dir was put elsewhere.
     fn main_path(&self, listed: &Record) -> PathBuf {
         match (&self.top, self.config.get("core.worktree")) {
-            // With --git-dir git takes any folder for the top.
-            (Some(top), _) if self.git_dir == self.common && top.join(".git").exists() => {
-                top.clone()
-            }
+            (Some(top), _) if self.git_dir == self.common => top.clone(),
             (_, Some(path)) => normal(&self.common.join(path)),
             _ => listed.path.clone(),
         }
@@ -200,6 +198,16 @@ pub fn entry_points_to(entry: &Path) -> Option<PathBuf> {
     } else {
         Some(dot_git)
     }
+}
+
+/// Whether a folder's `.git` is this git dir, or names it.
+fn leads_to(folder: &Path, git_dir: &Path) -> bool {
+    let dot_git = folder.join(".git");
+    let named = if dot_git.is_dir() { Some(dot_git) } else { folder_points_to(folder) };
+    let real = |path: &Path| path.canonicalize().ok();
+    named.is_some_and(|named| {
+        named == git_dir || real(&named).is_some_and(|path| Some(path) == real(git_dir))
+    })
 }
 
 /// The private git dir that a worktree folder names in its `.git` file.

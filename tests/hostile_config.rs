@@ -9,7 +9,7 @@ use crate::removal::{entry, trashed};
 use crate::repo::{Test, chmod, names_in, tree, write};
 
 /// Where programs leave a mark.
-fn ran(test: &Test) -> Vec<String> {
+pub fn ran(test: &Test) -> Vec<String> {
     let marks = test.home.join("ran");
     let names = names_in(&marks);
     if marks.exists() {
@@ -20,7 +20,7 @@ fn ran(test: &Test) -> Vec<String> {
 }
 
 /// A program that leaves a mark, hands on what it gets, and succeeds or not.
-fn canary(test: &Test, name: &str, code: i32) -> String {
+pub fn canary(test: &Test, name: &str, code: i32) -> String {
     let marks = test.home.join("ran");
     let text = format!("mkdir -p {0}; : > {0}/{name}; cat; exit {code}", marks.display());
     test.script(&format!("canaries/{name}"), &text).display().to_string()

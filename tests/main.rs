@@ -15,6 +15,7 @@ mod folders;
 mod hook;
 mod hostile;
 mod hostile_config;
+mod hostile_env;
 mod hostile_files;
 mod hostile_names;
 mod in_use;
