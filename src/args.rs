@@ -243,7 +243,10 @@ fn malformed(error: &lexopt::Error, command: Option<&'static Command>) -> Error 
 
 /// The known word most like `word`, if one is like it at all.
 pub fn nearest(word: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    // Comparing takes room for both: nobody mistypes a word of this length.
+    const LONGEST: usize = 200;
     known
+        .filter(|candidate| candidate.len().max(word.len()) <= LONGEST)
         .map(|candidate| (strsim::damerau_levenshtein(word, &candidate), candidate))
         .filter(|(distance, candidate)| distance * 3 <= candidate.chars().count().max(3))
         .min_by_key(|(distance, _)| *distance)
@@ -253,6 +256,7 @@ pub fn nearest(word: &str, known: impl Iterator<Item = String>) -> Option<String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
     use crate::spec::{COUNT, FROM, JSON, NAME};
 
     fn run(words: &[&str]) -> Args {
@@ -320,5 +324,29 @@ mod tests {
             ("unknown option '--jsno'".into(), Some("--json".into()))
         );
         assert_eq!(refusal(&["frobnicate"]).1, None);
+        let long = "x".repeat(1 << 20);
+        assert_eq!(nearest(&long, [long.clone()].into_iter()), None);
+    }
+
+    #[test]
+    fn fuzz_args() {
+        let real = [
+            "new\nfix\n--from=-x\ndo\n--name\n-\nit\n--\nls\n--json",
+            "run\n--tmux\nfix\nls\n-la\n--\nx",
+            "list\n--json\n-z\n--color=always\n--root\n/x",
+            "reap\n--older-than\n7\n--merged\n--purge\nx",
+            "rm\n-f\n--force\na\nb\n-h",
+        ];
+        fuzz::damaged_words(&real, |words| {
+            let count = words.len();
+            match parse(words) {
+                Ok(Request::Run(args)) => {
+                    assert!(args.operands.len() + args.command_line.len() <= count);
+                    assert!(check_operands(&args).is_ok());
+                }
+                Ok(Request::Usage(_) | Request::Help(_) | Request::Version) => {}
+                Err(error) => assert_eq!(error.code(), 129, "{error}"),
+            }
+        });
     }
 }

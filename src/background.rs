@@ -3,13 +3,13 @@
 //! What the daily run did is left in `<root>/.reaped`: the time of the run and, until somebody was
 //! told, a line about it.
 
-use std::fs;
 use std::path::Path;
 
 use chrono::TimeDelta;
 
 use crate::config;
 use crate::error::{Doing, Result};
+use crate::file;
 use crate::git;
 use crate::journal::replace;
 use crate::out::Out;
@@ -73,7 +73,8 @@ pub fn tell(root: &Path, out: Out) {
 
 /// The time of the last run, and what there is to tell.
 fn read(root: &Path) -> (Option<String>, Option<String>) {
-    let text = fs::read_to_string(root.join(FILE)).unwrap_or_default();
+    let text = file::read_small(&root.join(FILE)).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
     let mut lines = text.lines().filter(|line| !line.is_empty()).map(str::to_owned);
     (lines.next(), lines.next())
 }

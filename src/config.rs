@@ -82,6 +82,7 @@ pub fn boolean(value: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     #[test]
     fn the_last_value_of_a_key_counts() {
@@ -93,5 +94,28 @@ mod tests {
         assert!(config.boolean("a.b").is_err());
         assert_eq!(config.fetch_refspecs().collect::<Vec<_>>(), [("o.x", "+a:b")]);
         assert_eq!(Config::parse(b"").get("a.b"), None);
+    }
+
+    #[test]
+    fn fuzz_config() {
+        let real = [
+            b"core.bare\nfalse\0sandbox.setup\ntwo\nlines\0sandbox.autoreap\0".as_slice(),
+            b"remote.o.x.fetch\n+refs/heads/*:refs/remotes/o/*\0filter.x.clean\ncat\0",
+        ];
+        fuzz::damaged(&real, |input| {
+            let config = Config::parse(input);
+            let records = input.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+            assert_eq!(config.entries.len(), records.clone().count());
+            let filters = records.into_iter().any(|record| record.starts_with(b"filter."));
+            assert!(config.starts_programs() || !filters);
+            for (key, value) in &config.entries {
+                assert_eq!(
+                    config.boolean(key).is_ok(),
+                    boolean(config.get(key).unwrap()).is_some()
+                );
+                assert!(config.all(key).any(|one| one == value));
+            }
+            assert!(config.fetch_refspecs().all(|(remote, _)| !remote.contains('\n')));
+        });
     }
 }

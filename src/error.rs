@@ -22,6 +22,7 @@ pub enum Error {
     OldGit { version: String },
     Git { doing: String, why: String },
     OddPath { path: String },
+    OddFile { path: PathBuf },
     NoCommits,
     NoStart { commit: String },
     BadName { name: String, why: &'static str, slug: String },
@@ -128,6 +129,7 @@ impl Error {
                     shell_word(&path.to_string_lossy())
                 ),
             ],
+            Error::OddFile { path } => vec![format!("rm {}", shell_word(&path.to_string_lossy()))],
             Error::Damaged { .. } => vec!["git worktree repair".into()],
             Error::Unfinished { name } | Error::Gone { name } => {
                 vec![format!("git sandbox new {}", shell_word(name))]
@@ -173,6 +175,9 @@ impl fmt::Display for Error {
                 write!(f, "git {version} is too old: git sandbox needs 2.36 or later")
             }
             Error::Git { doing, why } => write!(f, "cannot {doing}: {why}"),
+            Error::OddFile { path } => {
+                write!(f, "'{}' is not a plain file, as git's own are", path.display())
+            }
             Error::OddPath { path } => {
                 write!(f, "cannot use a repository whose path has a line break: '{path}'")
             }

@@ -105,7 +105,7 @@ impl Fill<'_> {
     }
 
     fn git(&self) -> Git {
-        self.repo.git.at(self.session.path).holding(self.own.file())
+        self.repo.git.in_worktree(self.session.path).holding(self.own.file())
     }
 
     fn run_hook(&self) -> Result<Option<String>> {

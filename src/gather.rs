@@ -55,7 +55,7 @@ pub fn facts(
         }
         return facts;
     }
-    let git = repo.git.at(&sandbox.path);
+    let git = repo.git.in_worktree(&sandbox.path);
     let main = (!worktrees.main.bare).then_some(worktrees.main.path.as_path());
     let operation = sandbox.operation(&repo.git, repo.is_reftable());
     let only_here = || {
@@ -234,7 +234,7 @@ pub fn look_inside(folder: &Path) -> std::io::Result<Inside> {
 /// Whether a nested repository has changes, or commits (of any ref, stash, HEAD or reflog) that no
 /// remote of it has.
 fn has_work(git: &Git, folder: &Path) -> Result<bool> {
-    let git = git.at(folder);
+    let git = git.in_worktree(folder);
     // A broken one must not be mistaken for the repository around it.
     let ceiling = folder.parent().unwrap_or(folder);
     let look = |words: &[&str]| {
@@ -287,9 +287,19 @@ pub fn modules_with_work(git: &Git, entry: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     #[test]
     fn mount_points_are_unescaped() {
         assert_eq!(unescaped(br"/a\040b\134c\04"), br"/a b\c\04");
+    }
+
+    #[test]
+    fn fuzz_mount_points() {
+        fuzz::damaged(&[br"/a\040b\134c\04", br"\777\000"], |input| {
+            let plain = unescaped(input);
+            assert!(plain.len() <= input.len());
+            assert!(input.contains(&b'\\') || plain == input);
+        });
     }
 }

@@ -4,10 +4,14 @@
 //! porcelain are read, messages never. User words come after `--end-of-options` or `--`, or as
 //! full ref names.
 //!
-//! What differs between gits: `worktree list -z` came with 2.36, our floor; an older one is
-//! recognised by its refusal (see [`Git::worktrees`]), so the normal path asks for no version.
-//! `merge-tree --write-tree` came with 2.38 (see [`Git::merge`]), `--stdin` with 2.39 (see
-//! [`Git::merge_many`]).
+//! What differs between gits is decided here, by what a git answers; none is asked for its version:
+//! - `worktree list -z` came with 2.36, our floor: an older one refuses it, [`Git::worktrees`].
+//! - `merge-tree --write-tree` came with 2.38, [`Git::merge`], and its `--stdin` with 2.39,
+//!   [`Git::merge_many`].
+//! - Before 2.48 `worktree list` prints relative paths as they stand in the entry:
+//!   [`is_unresolved`].
+//! - Reftable and `for-each-ref --include-root-refs` came together, with 2.45: the repository's
+//!   own config says whether refs are in tables.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -19,8 +23,17 @@ use std::time::Duration;
 use crate::error::{Doing, Error, Result};
 use crate::porcelain::{self, Merge, Record};
 
-/// Variables that tie git to one repository; `git rev-parse --local-env-vars` adds what it knows.
-const LOCAL: [&str; 3] = ["GIT_AUTHOR_DATE", "GIT_INTERNAL_SUPER_PREFIX", "GIT_CONFIG"];
+/// Variables that tie git to one repository or to one operation in it; `git rev-parse
+/// --local-env-vars` adds what it knows.
+const LOCAL: [&str; 3] = ["GIT_INTERNAL_SUPER_PREFIX", "GIT_CONFIG", "GIT_REFLOG_ACTION"];
+/// What a user may well set, but not for calls of ours.
+const USERS: [&str; 5] = [
+    "GIT_AUTHOR_DATE",
+    "GIT_LITERAL_PATHSPECS",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
 /// Among those, what carries the user's `git -c`.
 const KEPT: [&str; 2] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
 
@@ -32,6 +45,7 @@ const UNHOOKED: [&str; 4] = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath
 pub struct Git {
     program: PathBuf,
     dir: PathBuf,
+    in_worktree: bool,
     removed: Arc<[OsString]>,
     held: Option<Arc<File>>,
 }
@@ -79,19 +93,26 @@ impl Git {
     pub fn here() -> Result<Git> {
         let program = which::which("git").map_err(|_| Error::NoGit)?;
         let dir = std::env::current_dir().doing(|| "read the current folder".into())?;
-        Ok(Git { program, dir, removed: ["GIT_CONFIG".into()].into(), held: None })
+        let removed = ["GIT_CONFIG".into()].into();
+        Ok(Git { program, dir, in_worktree: false, removed, held: None })
     }
 
     /// The same git for a repository found: in `dir`, without what ties it to another one.
     pub fn bound(&self, dir: &Path, local_variables: &[String]) -> Git {
-        let known = local_variables.iter().map(String::as_str).chain(LOCAL);
+        let known = local_variables.iter().map(String::as_str).chain(LOCAL).chain(USERS);
         let removed = known.filter(|name| !KEPT.contains(name)).map(OsString::from);
         Git { dir: dir.to_owned(), removed: removed.collect(), ..self.clone() }
     }
 
     /// The same git in another folder.
     pub fn at(&self, dir: &Path) -> Git {
-        Git { dir: dir.to_owned(), ..self.clone() }
+        Git { dir: dir.to_owned(), in_worktree: false, ..self.clone() }
+    }
+
+    /// The same git in the top folder of a worktree, and about that folder whatever its own config
+    /// says: `core.worktree` could lead to another.
+    pub fn in_worktree(&self, dir: &Path) -> Git {
+        Git { in_worktree: true, ..self.at(dir) }
     }
 
     /// The same git, whose processes hold a lock as their stdin: it stays taken while one of them
@@ -106,8 +127,8 @@ impl Git {
             let name = name.to_string_lossy();
             name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_")
         });
-        // A date that the user set is theirs.
-        let removed = self.removed.iter().filter(|name| *name != "GIT_AUTHOR_DATE").cloned();
+        let users = |name: &&OsString| USERS.iter().any(|users| *name == users);
+        let removed = self.removed.iter().filter(|name| !users(name)).cloned();
         removed.chain(KEPT.map(OsString::from)).chain(settings).collect()
     }
 
@@ -229,6 +250,11 @@ impl Git {
     }
 }
 
+/// Whether git listed a worktree by a path that leads nowhere from here.
+pub fn is_unresolved(listed: &Path) -> bool {
+    listed.is_relative()
+}
+
 /// Starts this program again, by itself, with nothing of the terminal, of the repository or of the
 /// user's `git -c`.
 pub fn start_ourselves(words: &[&str], dir: &Path) -> Result<()> {
@@ -320,8 +346,10 @@ impl Call<'_> {
 
     fn program(&self) -> duct::Expression {
         // Of two calls about one variable duct heeds the inner one: set before removed.
+        let worktree = self.git.in_worktree.then_some(("GIT_WORK_TREE", self.git.dir.as_os_str()));
         let set = |run: duct::Expression| {
-            self.variables.iter().fold(run, |run, (name, value)| run.env(name, value))
+            let variables = self.variables.iter().map(|(name, value)| (*name, value.as_os_str()));
+            variables.chain(worktree).fold(run, |run, (name, value)| run.env(name, value))
         };
         self.git.program(&self.git.program, &self.words, set)
     }

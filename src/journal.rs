@@ -4,13 +4,15 @@
 //! entry. It also carries the user's own lock, and where the journal is.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Doing, Error, Result};
-use crate::porcelain::Record;
+use crate::file;
+use crate::porcelain::{self, Record};
+use crate::repo;
 
 const PINNED: &str = "git-sandbox: trashed ";
 const FILE: &str = "journal.json";
@@ -46,7 +48,7 @@ enum Reason {
 impl Pin {
     /// For an entry that may have a lock of its own.
     pub fn new(id: &str, at: PathBuf, entry: &Path) -> Pin {
-        let locked = fs::read(entry.join("locked")).ok();
+        let locked = file::read_small(&entry.join("locked")).ok();
         let locked = locked.map(|bytes| match String::from_utf8(bytes) {
             Ok(text) => Reason::Text(text),
             Err(error) => Reason::Bytes(error.into_bytes()),
@@ -72,8 +74,7 @@ impl Pin {
     /// Anybody can write a lock reason: one that leads anywhere but into a trash is not ours.
     pub fn parse(reason: &str) -> Option<Pin> {
         let pin: Pin = serde_json::from_str(reason.strip_prefix(PINNED)?).ok()?;
-        let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
-        let named = !pin.id.is_empty() && pin.id.chars().all(plain);
+        let named = is_plain(&pin.id);
         let trash = pin.at.parent().and_then(Path::file_name)?;
         let placed = pin.at.is_absolute() && pin.at.file_name()? == pin.id.as_str();
         let placed = placed && (trash == TRASH || trash == TRASH_BESIDE);
@@ -159,11 +160,33 @@ impl Journal {
     /// Reads the journal in a folder of the trash; `None` where there is none.
     pub fn read(folder: &Path) -> Result<Option<Journal>> {
         let path = folder.join(FILE);
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        let bytes = match file::read_small(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             other => other.at("read", &path)?,
         };
-        serde_json::from_slice(&bytes).map(Some).map_err(std::io::Error::from).at("read", &path)
+        Journal::parse(&bytes).map(Some).at("read", &path)
+    }
+
+    /// Anybody who can write there can write a journal: one that says what ours never say is none.
+    fn parse(bytes: &[u8]) -> std::io::Result<Journal> {
+        let journal: Journal = serde_json::from_slice(bytes)?;
+        let Journal { stage, id, from, entry, common, branch, head, .. } = &journal;
+        let place = |path: &Path| path.is_absolute() && repo::tidy(path) == path;
+        let place_or_none = |path: &Path| path.as_os_str().is_empty() || place(path);
+        let commit = |id: &String| porcelain::commit(id.as_bytes()).is_some();
+        let target = match stage {
+            Stage::Restoring(target) => place(target),
+            Stage::Removing | Stage::Trashed | Stage::Purging => true,
+        };
+        let ours = target
+            && is_plain(id)
+            && place(from)
+            && place_or_none(entry)
+            && place_or_none(common)
+            && branch.as_ref().is_none_or(|name| name.starts_with("refs/heads/"))
+            && head.as_ref().is_none_or(commit);
+        let odd = || std::io::Error::new(ErrorKind::InvalidData, "it is not a journal of ours");
+        ours.then_some(journal).ok_or_else(odd)
     }
 
     /// The journal that a pin names. The repository may have moved since: the entry is where the pin
@@ -191,19 +214,23 @@ impl Journal {
         for name in [FILE, &new_name(FILE)] {
             let path = folder.join(name);
             match fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(error).at("remove", &path);
                 }
                 _ => {}
             }
         }
         match fs::remove_dir(folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(error).at("remove", folder)
-            }
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at("remove", folder),
             _ => Ok(()),
         }
     }
+}
+
+/// Whether an id can stand in a path, a ref and a command.
+fn is_plain(id: &str) -> bool {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+    !id.is_empty() && id.chars().all(plain)
 }
 
 fn new_name(name: &str) -> String {
@@ -215,7 +242,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let next = path.with_file_name(new_name(&name));
     let written = || {
-        let mut file = File::create(&next)?;
+        let mut file = file::create(&next)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(&next, path)
@@ -226,6 +253,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
+    use std::path::Component;
 
     #[test]
     fn a_pin_survives_git() {
@@ -236,5 +265,67 @@ mod tests {
         assert_eq!(Pin::parse(&reason), Some(pin));
         assert_eq!(Pin::parse("git-sandbox: creating"), None);
         assert_eq!(Pin::parse("git-sandbox: trashed {"), None);
+    }
+
+    fn real_journal() -> String {
+        let id = "1".repeat(40);
+        format!(
+            "{{\"stage\": {{\"restoring\": \"/r/app/x\"}}, \"id\": \"x-0a1b2c3d\", \"name\": \"x\",\n\
+             \"from\": \"/r/app/x\", \"entry\": \"/a/.git/worktrees/x\", \"common\": \"/a/.git\",\n\
+             \"branch\": \"refs/heads/x\", \"head\": \"{id}\", \"removed\": \"2026-01-31T12:00:00Z\",\n\
+             \"reason\": \"removed\", \"holds\": [\"1 change\"], \"nested\": [\"sub\"], \"doubts\": []}}"
+        )
+    }
+
+    #[test]
+    fn a_journal_says_only_what_ours_say() {
+        let real = real_journal();
+        assert!(Journal::parse(real.as_bytes()).is_ok());
+        for (ours, theirs) in [
+            ("\"refs/heads/x\"", "\"-d\""),
+            ("\"refs/heads/x\"", "\"HEAD\""),
+            (&"1".repeat(40), "refs/heads/main"),
+            ("x-0a1b2c3d", "../../x"),
+            ("x-0a1b2c3d", ""),
+            ("\"from\": \"/r/app/x\"", "\"from\": \"/r/app/../../x\""),
+            ("\"from\": \"/r/app/x\"", "\"from\": \"x\""),
+            ("\"restoring\": \"/r/app/x\"", "\"restoring\": \"x\""),
+            ("\"/a/.git\"", "\"../.git\""),
+            ("/a/.git/worktrees/x", "/a/.git/worktrees/../../x"),
+        ] {
+            assert!(real.contains(ours));
+            assert!(Journal::parse(real.replace(ours, theirs).as_bytes()).is_err(), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn fuzz_journals() {
+        let (real, orphan) = (real_journal(), real_journal().replace("/a/.git/worktrees/x", ""));
+        fuzz::damaged(&[real.as_bytes(), orphan.as_bytes()], |input| {
+            let Ok(journal) = Journal::parse(input) else { return };
+            assert!(is_plain(&journal.id) && journal.from.is_absolute());
+            let dots = |path: &Path| path.components().any(|part| part == Component::ParentDir);
+            assert!(
+                ![&journal.from, &journal.entry, &journal.common].iter().any(|path| dots(path))
+            );
+            let json = serde_json::to_vec(&journal).unwrap();
+            let again = serde_json::to_vec(&Journal::parse(&json).unwrap()).unwrap();
+            assert_eq!(json, again);
+        });
+    }
+
+    #[test]
+    fn fuzz_pins() {
+        let pins = [
+            "git-sandbox: trashed {\"id\":\"x-1\",\"at\":\"/r/.trash/x-1\",\"locked\":\"why\\n\"}",
+            "git-sandbox: trashed {\"id\":\"x-1\",\"at\":\"/d/.git-sandbox-trash/x-1\",\"locked\":[97,255]}",
+        ];
+        fuzz::damaged_text(&pins, |reason| {
+            let Some(pin) = Pin::parse(reason) else { return };
+            assert!(is_plain(&pin.id) && pin.at.is_absolute() && pin.at.ends_with(&pin.id));
+            let trash = pin.at.parent().unwrap();
+            assert!(trash.ends_with(TRASH) || trash.ends_with(TRASH_BESIDE));
+            assert!(pin.users_lock().is_none_or(|lock| lock == lock.trim_end()));
+        });
     }
 }

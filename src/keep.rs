@@ -378,6 +378,7 @@ fn ids_among(bytes: &[u8], least: usize) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     fn set(ids: &[&str]) -> BTreeSet<String> {
         ids.iter().map(|id| (*id).to_owned()).collect()
@@ -403,5 +404,22 @@ mod tests {
         let text = format!("{} {a} x <y@z> 1\t{b}\nnot an id {}", "0".repeat(40), "c".repeat(41));
         assert_eq!(ids_among(text.as_bytes(), 40).collect::<Vec<_>>(), [a, b, "c".repeat(41)]);
         assert_eq!(ids_among(b"pick 1a2b3c4 deadbeefs", 7).collect::<Vec<_>>(), ["1a2b3c4"]);
+    }
+
+    #[test]
+    fn fuzz_ids() {
+        let line = format!(
+            "{} {} A <a@b> 1 +0000\tcommit: x\npick 1a2b3c4 x\n",
+            "a".repeat(40),
+            "b".repeat(64)
+        );
+        fuzz::damaged(&[line.as_bytes()], |input| {
+            for least in [7, 40] {
+                for id in ids_among(input, least) {
+                    assert!(id.len() >= least && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
+                    assert!(fuzz::contains(input, id.as_bytes()));
+                }
+            }
+        });
     }
 }

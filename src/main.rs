@@ -10,7 +10,10 @@ mod create;
 mod delete;
 mod error;
 mod everywhere;
+mod file;
 mod fill;
+#[cfg(test)]
+mod fuzz;
 mod gather;
 mod git;
 mod help;

@@ -111,6 +111,7 @@ pub fn hash(name: &OsStr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     fn folder_of(name: &str) -> String {
         branch_folder(OsStr::new(name))
@@ -170,5 +171,26 @@ mod tests {
                 .iter()
                 .all(|s| !s)
         );
+    }
+
+    #[test]
+    fn fuzz_names() {
+        let long = "ü".repeat(100);
+        let real = ["feat/ui", "exploration-x", "größe_1.2+x@y", "..", "-", "@", "HEAD", &long];
+        let real: Vec<&[u8]> = real.iter().map(|name| name.as_bytes()).collect();
+        fuzz::damaged(&real, |input| {
+            let name = OsStr::from_bytes(input);
+            let (branch, exploration) = (branch_folder(name), exploration_folder(name));
+            for folder in [&branch, &exploration, &numbered(&branch, u32::MAX)] {
+                let good = |letter: char| letter.is_alphanumeric() || "._+@,-".contains(letter);
+                assert!(folder.chars().all(good), "{folder}");
+                assert!(!folder.starts_with(['.', '-']) && !folder.is_empty(), "{folder}");
+                assert!(folder.len() <= LONGEST, "{folder}");
+                assert!(folder.contains(char::is_alphanumeric), "{folder}");
+            }
+            assert!(!branch.starts_with(EXPLORATION) && exploration.starts_with(EXPLORATION));
+            let slug = slug(&name.to_string_lossy());
+            assert!(surely_valid(OsStr::new(&slug)) && reserved(OsStr::new(&slug)).is_none());
+        });
     }
 }

@@ -209,6 +209,7 @@ fn harmless_json(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
     use std::ffi::OsStr;
 
     #[test]
@@ -231,5 +232,23 @@ mod tests {
         let json = harmless_json(&serde_json::to_string(text).unwrap());
         assert!(json.is_ascii(), "{json}");
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+    }
+
+    #[test]
+    fn fuzz_the_escaper() {
+        let real =
+            ["fix-auth größe 修正 🎉", "a\x1b[31mb\x07\n\t", "\u{9b}\u{202e}\u{200b}\u{e0041}"];
+        let real: Vec<&[u8]> = real.iter().map(|text| text.as_bytes()).collect();
+        fuzz::damaged(&real, |input| {
+            let path = Path::new(OsStr::from_bytes(input));
+            let text = String::from_utf8_lossy(input);
+            for shown in [visible(&text), visible_path(path)] {
+                assert!(!shown.contains(is_hidden), "{shown:?}");
+                assert_eq!(visible(&shown), shown);
+            }
+            let json = harmless_json(&serde_json::to_string(&text).unwrap());
+            assert!(!json.contains(is_hidden), "{json:?}");
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        });
     }
 }

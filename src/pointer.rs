@@ -13,10 +13,10 @@ use crate::journal::replace;
 pub fn connect(entry: &Path, folder: &Path) -> Result<()> {
     let dot_git = folder.join(".git");
     let gitdir = entry.join("gitdir");
-    let old = std::fs::read(&gitdir).at("read", &gitdir)?;
+    let old = crate::file::read_small(&gitdir).at("read", &gitdir)?;
     let new = if old.starts_with(b"/") { dot_git.clone() } else { relative(entry, &dot_git) };
     write(&gitdir, b"", &new, &old)?;
-    let old = std::fs::read(&dot_git).at("read", &dot_git)?;
+    let old = crate::file::read_small(&dot_git).at("read", &dot_git)?;
     let Some(path) = old.strip_prefix(b"gitdir: ") else {
         let name = folder.to_string_lossy().into_owned();
         return Err(Error::Damaged { name, why: "its '.git' file is not understood".into() });
@@ -37,7 +37,7 @@ pub fn connect_submodules(git: &Git, entry: &Path, folder: &Path) -> Result<()> 
     for path in inside.repositories {
         let submodule = folder.join(path);
         let file = submodule.join(".git");
-        let Ok(text) = std::fs::read(&file) else { continue };
+        let Ok(text) = crate::file::read_small(&file) else { continue };
         let Some(pointer) = text.strip_prefix(b"gitdir: ").map(<[u8]>::trim_ascii_end) else {
             continue;
         };
@@ -66,11 +66,23 @@ fn relative(from: &Path, to: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     #[test]
     fn relative_paths() {
         let way = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
         assert_eq!(way("/a/.git/worktrees/x", "/b/x/.git"), Path::new("../../../../b/x/.git"));
         assert_eq!(way("/a/b", "/a/b/c"), Path::new("c"));
+    }
+
+    #[test]
+    fn fuzz_relative_paths() {
+        let real = ["/a/.git/worktrees/x\n/b/x/.git", "/a/b\n/a/b/c", "/\n/a"];
+        fuzz::damaged_words(&real, |words| {
+            let [from, to, ..] = &words[..] else { return };
+            let absolute = |word| crate::repo::tidy(&Path::new("/").join(word));
+            let (from, to) = (absolute(from), absolute(to));
+            assert_eq!(crate::repo::tidy(&from.join(relative(&from, &to))), to);
+        });
     }
 }

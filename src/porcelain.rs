@@ -129,8 +129,10 @@ fn header(status: &mut Status, line: &[u8]) {
     match text.split_once(' ') {
         Some(("branch.upstream", name)) => status.upstream = Some(name.to_owned()),
         Some(("branch.ab", counts)) => {
-            let mut counts = counts.split(' ').map(|count| count[1..].parse().ok());
-            status.divergence = counts.next().flatten().zip(counts.next().flatten());
+            let number = |text: &str, sign| text.strip_prefix(sign)?.parse().ok();
+            let pair = counts.split_once(' ');
+            status.divergence =
+                pair.and_then(|(more, less)| Some((number(more, '+')?, number(less, '-')?)));
         }
         _ => {}
     }
@@ -281,6 +283,7 @@ fn cut(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     const A: &str = "1111111111111111111111111111111111111111";
 
@@ -336,6 +339,10 @@ mod tests {
             Some(Status { staged: 1, paths: vec!["new".into()], ..Status::default() })
         );
         assert_eq!(super::status(b""), Some(Status::default()));
+        for counts in ["", "+1", "+1 ", "1 2", "é2 -1"] {
+            let text = format!("# branch.ab {counts}\0");
+            assert_eq!(super::status(text.as_bytes()), Some(Status::default()), "{counts}");
+        }
     }
 
     #[test]
@@ -393,5 +400,89 @@ mod tests {
         let text = format!("{A} refs/heads/a\n{A} refs/remotes/o/b\n");
         let names: Vec<_> = refs(text.as_bytes()).into_iter().map(|(_, name)| name).collect();
         assert_eq!(names, ["refs/heads/a", "refs/remotes/o/b"]);
+    }
+
+    fn real_status() -> Vec<u8> {
+        format!(
+            "# branch.oid {A}\0# branch.head x\0# branch.upstream origin/x\0# branch.ab +2 -1\0\
+             # stash 3\01 MM N... 100644 100644 100644 {A} {A} both sides\0\
+             1 .D S.M. 100644 100644 000000 {A} {A} gone\0\
+             2 R. N... 100644 100644 100644 {A} {A} R100 new name\0old name\0\
+             u UU N... 100644 100644 100644 100644 {A} {A} {A} clash\0? un tracked\n\0! ignored/\0"
+        )
+        .into_bytes()
+    }
+
+    #[test]
+    fn fuzz_worktrees() {
+        let real = format!(
+            "worktree /r\0HEAD {A}\0branch refs/heads/main\0\0worktree /b\0bare\0\0\
+             worktree ../w a\n\0HEAD {A}\0detached\0locked a reason\nof two lines\0prunable x\0\0"
+        );
+        fuzz::damaged(&[real.as_bytes(), b"worktree /b\0bare\0\0"], |input| {
+            let records = worktrees(input);
+            let lines = input.split(|byte| *byte == 0);
+            let named = lines.filter(|line| line.starts_with(b"worktree ") || *line == b"worktree");
+            assert_eq!(records.len(), named.count());
+            for record in records {
+                assert!(fuzz::contains(input, record.path.as_os_str().as_bytes()));
+                let branch = record.branch.unwrap_or_default();
+                assert!(fuzz::contains(input, branch.as_bytes()));
+                let head = record.head.unwrap_or_default();
+                assert!(fuzz::contains(input, head.as_bytes()));
+            }
+        });
+    }
+
+    #[test]
+    fn fuzz_status() {
+        let short = b"? a\0! b\0".as_slice();
+        fuzz::damaged(&[&real_status(), short], |input| {
+            let Some(status) = status(input) else { return };
+            for path in status.paths.iter().chain(&status.ignored) {
+                assert!(fuzz::contains(input, path.as_os_str().as_bytes()));
+            }
+            let counts = [status.staged, status.unstaged, status.untracked, status.conflicted];
+            assert!(counts.iter().all(|count| *count <= status.changes()));
+            // Only what says nothing of a change is clean.
+            let lines = input.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+            let quiet = |line: &[u8]| line.starts_with(b"# ") || line.starts_with(b"! ");
+            assert_eq!(status.changes() == 0, lines.clone().all(quiet));
+        });
+    }
+
+    #[test]
+    fn fuzz_lists() {
+        let refs_text = format!("{A} refs/heads/a b\n{A} refs/remotes/o/b\n");
+        let files =
+            format!("H 100644 {A} 0\tx\0h 100644 {A} 1\ty z\0S 160000 {A} 0\tq/.gitattributes\0");
+        let staged = format!("100644 {A} 0\tx\0160000 {A} 0\tsub\0120000 {A} 2\ty z\0");
+        let real = [refs_text.as_bytes(), files.as_bytes(), staged.as_bytes()];
+        fuzz::damaged(&real, |input| {
+            for (id, name) in refs(input) {
+                assert_eq!(commit(id.as_bytes()), Some(id));
+                assert!(fuzz::contains(input, name.as_bytes()));
+            }
+            let flagged = flagged(input);
+            for path in flagged.paths.iter().chain(&paths(input)) {
+                assert!(fuzz::contains(input, path.as_os_str().as_bytes()));
+            }
+            let records = flagged.records.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+            assert!(records.count() >= flagged.paths.len());
+            assert!(staged_blobs(input).all(|id| fuzz::contains(input, id.as_bytes())));
+        });
+    }
+
+    #[test]
+    fn fuzz_reflogs() {
+        let line = format!("{A} {A} A U Thor <a@b> 1700000000 +0100\tcommit: x 5 +0000\n");
+        let moved = format!("{A} {A} A <a@b> 1700000000 +0100\tcheckout: moving\n");
+        fuzz::damaged(&[line.as_bytes(), moved.as_bytes()], |input| {
+            if let Some(seconds) = last_reflog_time(input) {
+                let digits = seconds.unsigned_abs().to_string();
+                assert!(fuzz::contains(input, digits.as_bytes()));
+            }
+            assert!(!made_commits(input) || input.contains(&b'\t'));
+        });
     }
 }

@@ -60,7 +60,7 @@ impl Trash<'_> {
         main: Option<&Path>,
     ) -> Result<Vec<String>> {
         let mut losses = Vec::new();
-        let git = self.git.at(&item.tree());
+        let git = self.git.in_worktree(&item.tree());
         let words =
             ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored=matching"];
         let read = git.look(words).arg("--ignore-submodules=all").read("read its files")?;

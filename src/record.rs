@@ -3,16 +3,18 @@
 //! git keeps it through gc, move and repair, and drops it with the entry.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Doing, Result};
+use crate::file;
 
 const FILE: &str = "sandbox.json";
 
 /// What was true when the sandbox was made, and its task.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Facts {
     /// What it is for.
@@ -28,16 +30,43 @@ pub struct Facts {
 
 /// Reads the facts; a worktree that is not ours has none.
 pub fn read(entry: &Path) -> Facts {
-    let bytes = fs::read(entry.join(FILE)).unwrap_or_default();
-    serde_json::from_slice(&bytes).unwrap_or_default()
+    parse(&file::read_small(&entry.join(FILE)).unwrap_or_default())
+}
+
+fn parse(bytes: &[u8]) -> Facts {
+    serde_json::from_slice(bytes).unwrap_or_default()
 }
 
 /// Writes the facts, whole or not at all.
 pub fn write(entry: &Path, facts: &Facts) -> Result<()> {
     let path = entry.join(FILE);
     let next = entry.join("sandbox.json.new");
-    let bytes = serde_json::to_vec(facts).map_err(std::io::Error::from);
-    let written =
-        bytes.and_then(|bytes| fs::write(&next, bytes)).and_then(|()| fs::rename(&next, &path));
-    written.at("write", &path)
+    let written = || {
+        let bytes = serde_json::to_vec(facts)?;
+        file::create(&next)?.write_all(&bytes)?;
+        fs::rename(&next, &path)
+    };
+    written().at("write", &path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzz;
+
+    #[test]
+    fn fuzz_facts() {
+        let real = [
+            br#"{"task":"Refactor login","base":"main","created":"2026-01-31T12:00:00Z"}"#
+                .as_slice(),
+            br#"{"task":null,"more":[{"a":1.5e3}]}"#,
+        ];
+        fuzz::damaged(&real, |input| {
+            let facts = parse(input);
+            let json = serde_json::to_vec(&facts).unwrap();
+            assert_eq!(parse(&json), facts);
+        });
+        assert_eq!(parse(&b"[".repeat(100_000)), Facts::default());
+        assert_eq!(parse(br#"{"task": 7}"#), Facts::default());
+    }
 }

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
+use std::fs::{DirEntry, FileType};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::git::{Answer, Git};
+use crate::git::{self, Answer, Git};
 use crate::lock::Lock;
 use crate::out::Out;
 use crate::porcelain::Record;
@@ -77,24 +79,16 @@ impl Repo {
         if !answer.ok() {
             return Err(outside(git, &answer));
         }
-        let variables = local_variables(&answer.stdout);
-        let paths = answer.stdout.split(|byte| *byte == b'\n').skip(variables.len());
-        let lines: Vec<&[u8]> = paths.collect();
-        let [common, git_dir, inside @ (b"true" | b"false"), prefix @ .., b""] = &lines[..] else {
-            return Err(odd(git));
-        };
-        if !common.starts_with(b"/") {
-            return Err(odd(git));
-        }
-        let prefix = OsString::from_vec(prefix.join(&b'\n'));
+        let found = Whereabouts::parse(&answer.stdout).ok_or_else(|| odd(git))?;
+        let Whereabouts { variables, common, git_dir, inside, prefix } = found;
         let depth = Path::new(&prefix).components().count();
-        let top = (*inside == b"true").then(|| git.dir().ancestors().nth(depth)).flatten();
-        let git_dir = PathBuf::from(OsStr::from_bytes(git_dir));
-        // With --work-tree the top knows nothing of its repository.
-        let runs_in = top.filter(|top| top.join(".git").exists()).unwrap_or(&git_dir);
+        let top = inside.then(|| git.dir().ancestors().nth(depth)).flatten();
+        // With --git-dir git takes any folder for the top, another repository's too.
+        let top = top.filter(|top| leads_to(top, &git_dir));
+        let runs_in = top.unwrap_or(&git_dir);
         Ok(Repo {
             git: git.bound(runs_in, &variables),
-            common: PathBuf::from(OsStr::from_bytes(common)),
+            common,
             top: top.map(Path::to_owned),
             git_dir,
             prefix,
@@ -114,6 +108,7 @@ impl Repo {
 
     /// Asks git for every worktree and finds the private git dir of each.
     pub fn worktrees(&self) -> Result<Worktrees> {
+        self.check_entries()?;
         let mut records = self.git.worktrees()?.into_iter();
         let Some(mut main) = records.next() else {
             let why = "git listed none".to_owned();
@@ -122,9 +117,8 @@ impl Repo {
         main.path = self.main_path(&main);
         let entries = self.entries();
         let linked = records.map(|record| {
-            // Before 2.48 git prints a relative path as it stands in the entry.
             let says = |(_, entry): &(&PathBuf, &PathBuf)| entry_says(entry, &record.path);
-            let found = match record.path.is_relative() {
+            let found = match git::is_unresolved(&record.path) {
                 true => entries.iter().find(says),
                 false => entries.get_key_value(&record.path),
             };
@@ -136,14 +130,22 @@ impl Repo {
         Ok(Worktrees { linked: linked.collect(), main })
     }
 
+    /// git reads files of every entry: at a pipe it would wait for ever.
+    fn check_entries(&self) -> Result<()> {
+        let entries = std::fs::read_dir(self.common.join("worktrees")).into_iter().flatten();
+        for entry in entries.flatten().map(|entry| entry.path()) {
+            if let Some(path) = odd_file(&entry) {
+                return Err(Error::OddFile { path });
+            }
+        }
+        Ok(())
+    }
+
     /// git takes the parent of the common dir for the main worktree, which is wrong in a submodule
     /// and where the git dir was put elsewhere.
     fn main_path(&self, listed: &Record) -> PathBuf {
         match (&self.top, self.config.get("core.worktree")) {
-            // With --git-dir git takes any folder for the top.
-            (Some(top), _) if self.git_dir == self.common && top.join(".git").exists() => {
-                top.clone()
-            }
+            (Some(top), _) if self.git_dir == self.common => top.clone(),
             (_, Some(path)) => normal(&self.common.join(path)),
             _ => listed.path.clone(),
         }
@@ -162,6 +164,27 @@ impl Repo {
     }
 }
 
+/// Something in a private git dir that git never makes: a pipe, a device, a log elsewhere.
+fn odd_file(entry: &Path) -> Option<PathBuf> {
+    // What git reads and writes there without a second look.
+    const FOLDERS: [&str; 3] = ["logs", "rebase-merge", "rebase-apply"];
+    let files = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
+    // A socket is the file system monitor's, and opening one does not wait.
+    let blocks = |kind: FileType| kind.is_fifo() || kind.is_char_device() || kind.is_block_device();
+    let odd =
+        |file: &DirEntry| file.file_type().is_ok_and(|kind| kind.is_symlink() || blocks(kind));
+    files(entry).find_map(|file| {
+        let path = file.path();
+        if FOLDERS.iter().any(|name| file.file_name() == *name) {
+            let inside = || files(&path).find(odd).map(|file| file.path());
+            return if odd(&file) { Some(path) } else { inside() };
+        }
+        // A HEAD or an index may be a symlink.
+        let waits = || path.metadata().is_ok_and(|meta| blocks(meta.file_type()));
+        (odd(&file) && waits()).then_some(path)
+    })
+}
+
 fn entry_says(entry: &Path, path: &Path) -> bool {
     read_pointer(&entry.join("gitdir"), b"").is_some_and(|text| text == path.join(".git"))
 }
@@ -177,6 +200,16 @@ pub fn entry_points_to(entry: &Path) -> Option<PathBuf> {
     }
 }
 
+/// Whether a folder's `.git` is this git dir, or names it.
+fn leads_to(folder: &Path, git_dir: &Path) -> bool {
+    let dot_git = folder.join(".git");
+    let named = if dot_git.is_dir() { Some(dot_git) } else { folder_points_to(folder) };
+    let real = |path: &Path| path.canonicalize().ok();
+    named.is_some_and(|named| {
+        named == git_dir || real(&named).is_some_and(|path| Some(path) == real(git_dir))
+    })
+}
+
 /// The private git dir that a worktree folder names in its `.git` file.
 pub fn folder_points_to(folder: &Path) -> Option<PathBuf> {
     let file = folder.join(".git");
@@ -187,9 +220,13 @@ pub fn folder_points_to(folder: &Path) -> Option<PathBuf> {
 }
 
 fn read_pointer(file: &Path, lead: &[u8]) -> Option<PathBuf> {
-    let bytes = std::fs::read(file).ok()?;
+    parse_pointer(&crate::file::read_small(file).ok()?, lead)
+}
+
+fn parse_pointer(bytes: &[u8], lead: &[u8]) -> Option<PathBuf> {
     let text = bytes.strip_prefix(lead)?.trim_ascii_end();
-    (!text.is_empty()).then(|| PathBuf::from(OsStr::from_bytes(text)))
+    let path = !text.is_empty() && !text.contains(&0);
+    path.then(|| PathBuf::from(OsStr::from_bytes(text)))
 }
 
 /// The path without `..`: as the file system has it or, where it is not there, as it reads.
@@ -210,6 +247,34 @@ pub fn tidy(path: &Path) -> PathBuf {
     })
 }
 
+/// What `git rev-parse` tells of the current folder.
+struct Whereabouts {
+    variables: Vec<String>,
+    common: PathBuf,
+    git_dir: PathBuf,
+    inside: bool,
+    prefix: OsString,
+}
+
+impl Whereabouts {
+    fn parse(stdout: &[u8]) -> Option<Whereabouts> {
+        let variables = local_variables(stdout);
+        let lines: Vec<&[u8]> = stdout.split(|byte| *byte == b'\n').skip(variables.len()).collect();
+        let [common, git_dir, inside @ (b"true" | b"false"), prefix @ .., b""] = &lines[..] else {
+            return None;
+        };
+        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
+        Some(Whereabouts {
+            variables,
+            common: path(common),
+            git_dir: path(git_dir),
+            inside: *inside == b"true",
+            prefix: OsString::from_vec(prefix.join(&b'\n')),
+        })
+        .filter(|found| found.common.is_absolute())
+    }
+}
+
 fn local_variables(stdout: &[u8]) -> Vec<String> {
     let lines = stdout.split(|byte| *byte == b'\n').take_while(|line| line.starts_with(b"GIT_"));
     lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
@@ -225,7 +290,7 @@ fn outside(git: &Git, answer: &Answer) -> Error {
     Error::NotARepository
 }
 
-/// The answer of a git before 2.31, or of a path with a line break in it.
+/// The answer of a git that is too old, or of a path with a line break in it.
 fn odd(git: &Git) -> Error {
     match git.worktrees() {
         Err(error @ Error::OldGit { .. }) => error,
@@ -236,10 +301,43 @@ fn odd(git: &Git) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     #[test]
     fn paths_that_are_gone_are_still_tidied() {
         assert_eq!(normal(Path::new("/nowhere/a/../b/./c")), Path::new("/nowhere/b/c"));
         assert_eq!(normal(Path::new("/nowhere/a")), Path::new("/nowhere/a"));
+    }
+
+    #[test]
+    fn fuzz_pointers() {
+        let real = [b"gitdir: /a/.git/worktrees/x\n".as_slice(), b"../../w/.git\n"];
+        fuzz::damaged(&real, |input| {
+            for lead in [b"gitdir: ".as_slice(), b""] {
+                let Some(path) = parse_pointer(input, lead) else { continue };
+                let bytes = path.as_os_str().as_bytes();
+                assert!(input.starts_with(&[lead, bytes].concat()));
+                assert!(!bytes.is_empty() && !bytes.contains(&0) && !bytes.ends_with(b"\n"));
+                let tidied = tidy(&path);
+                assert!(tidied.components().all(|part| part != Component::ParentDir));
+                assert_eq!(tidy(&tidied), tidied);
+            }
+        });
+    }
+
+    #[test]
+    fn fuzz_whereabouts() {
+        let real = [
+            b"GIT_DIR\nGIT_PREFIX\n/a/.git\n/a/.git/worktrees/x\ntrue\nsub/dir/\n".as_slice(),
+            b"GIT_DIR\n/b.git\n/b.git\nfalse\n\n",
+        ];
+        fuzz::damaged(&real, |input| {
+            let Some(found) = Whereabouts::parse(input) else { return };
+            assert!(found.common.is_absolute());
+            assert!(found.variables.iter().all(|name| name.starts_with("GIT_")));
+            for piece in [found.common.as_os_str(), found.git_dir.as_os_str(), &found.prefix] {
+                assert!(fuzz::contains(input, piece.as_bytes()));
+            }
+        });
     }
 }

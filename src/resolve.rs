@@ -66,7 +66,7 @@ pub fn is_surely_new(repo: &Repo, branch: &OsStr) -> bool {
     if first.is_none_or(|first| first.symlink_metadata().is_ok()) || !heads.is_dir() {
         return false;
     }
-    let packed = match std::fs::read(repo.common.join("packed-refs")) {
+    let packed = match crate::file::read(&repo.common.join("packed-refs")) {
         Err(error) if error.kind() == ErrorKind::NotFound => return true,
         Err(_) => return false,
         Ok(packed) => packed,
@@ -205,6 +205,7 @@ pub fn check_name(git: &Git, branch: &OsStr) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     #[test]
     fn tracking_refs_follow_the_refspecs() {
@@ -229,5 +230,23 @@ mod tests {
         assert!(way("refs/heads/a/b", "refs/heads/a"));
         assert!(!way("refs/heads/a", "refs/heads/ab"));
         assert!(!way("refs/remotes/o/a", "refs/heads/a"));
+    }
+
+    #[test]
+    fn fuzz_refspecs() {
+        let real = [
+            "+refs/heads/*:refs/remotes/o/*\na/b",
+            "refs/heads/x:refs/mine/x\nx",
+            "^refs/heads/y\ny",
+        ];
+        fuzz::damaged_words(&real, |words| {
+            let [refspec, branch, ..] = &words[..] else { return };
+            let record = [b"remote.o.fetch\n", refspec.as_bytes(), b"\0"].concat();
+            let config = Config::parse(&record);
+            for (remote, _) in tracking_refs(&config, branch) {
+                assert_eq!(remote, "o");
+            }
+            assert!(!is_in_the_way(&full(branch), &full(branch)));
+        });
     }
 }

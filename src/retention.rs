@@ -72,6 +72,8 @@ fn days(key: &str, value: &str) -> Result<Option<TimeDelta>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
+    use crate::time;
 
     #[test]
     fn days_are_whole_numbers_or_never() {
@@ -90,5 +92,25 @@ mod tests {
         let then = Time::UNIX_EPOCH;
         assert_eq!(retention.expires(Class::Orphan, then), None);
         assert_eq!(retention.expires(Class::Transient, then), Some(then + TimeDelta::days(30)));
+    }
+
+    #[test]
+    fn fuzz_days_and_times() {
+        let real = ["30", "never", "2026-01-31T12:00:00Z", "+262142-12-31T23:59:59Z", "4294967295"];
+        fuzz::damaged_text(&real, |text| {
+            if let Ok(Some(period)) = days("k", text) {
+                assert_eq!(Ok(period.num_days()), text.parse());
+                let retention =
+                    Retention { transient: None, persistent: Some(period), orphan: None };
+                let expires = retention.expires(Class::Persistent, Time::MAX_UTC);
+                assert_eq!(expires.is_some(), period.is_zero());
+            }
+            if let Ok(then) = text.parse::<Time>() {
+                for now in [Time::UNIX_EPOCH, Time::MIN_UTC, Time::MAX_UTC] {
+                    assert!(!time::ago(then, now).is_empty() && !time::ahead(then, now).is_empty());
+                }
+                assert!(!time::rfc3339(then).is_empty());
+            }
+        });
     }
 }

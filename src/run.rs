@@ -6,7 +6,7 @@
 //! `sandbox.agent` and `sandbox.setup`, which are commands of theirs to begin with.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
@@ -131,7 +131,7 @@ impl Session<'_> {
     pub fn background(&self, what: &What, out: Out) -> Result<u32> {
         let lock = self.lock(out)?;
         let log = log_path(self.entry);
-        let mut file = OpenOptions::new().create(true).append(true).open(&log).at("open", &log)?;
+        let mut file = crate::file::open_end(&log).at("open", &log)?;
         let words = self.words(what);
         let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
         let now = time::rfc3339(time::now()?);
@@ -348,6 +348,7 @@ fn code(status: ExitStatus) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fuzz;
 
     #[test]
     fn authors() {
@@ -365,5 +366,22 @@ mod tests {
         assert_eq!(plain_program("exec claude"), None);
         assert_eq!(plain_program("\"$HOME/bin/x\""), None);
         assert_eq!(plain_program(""), None);
+    }
+
+    #[test]
+    fn fuzz_authors_and_commands() {
+        let real = ["A U Thor <a@b>", "claude --continue", "A=1 exec \"$x\"", "./tool -x"];
+        fuzz::damaged_text(&real, |text| {
+            if let Ok(author) = Author::parse("k", text) {
+                assert!(!author.name.is_empty() && !author.email.is_empty());
+                assert!(text.contains(&author.name) && text.contains(&author.email));
+            }
+            if let Some(program) = plain_program(text) {
+                assert!(text.trim_start().starts_with(program));
+                assert!(
+                    !program.contains(['$', '`', ';', '|', '&', '(', '<', '"', '\'', '=', '\\'])
+                );
+            }
+        });
     }
 }

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use chrono::DateTime;
 
 use crate::error::{Error, Result, shell_word};
+use crate::file;
 use crate::git::Git;
 use crate::journal::Pin;
 use crate::name::EXPLORATION;
@@ -173,7 +174,7 @@ impl Sandbox {
             there(name) || (reftable && ask().is_ok_and(|answer| answer.ok()))
         };
         let sequenced = |word: &[u8]| {
-            let todo = fs::read(self.entry.join("sequencer/todo")).unwrap_or_default();
+            let todo = file::read(&self.entry.join("sequencer/todo")).unwrap_or_default();
             todo.starts_with(word)
         };
         Some(match () {
@@ -201,7 +202,7 @@ impl Sandbox {
             "--untracked-files=all",
             "--ignore-submodules=dirty",
         ];
-        let git = git.at(&self.path);
+        let git = git.in_worktree(&self.path);
         let call = if idle { git.refresh(WORDS) } else { git.look(WORDS) };
         let answer = call.ask().map_err(|error| error.to_string())?;
         if !answer.ok() {
@@ -234,7 +235,7 @@ impl Sandbox {
     }
 
     fn read_reflog(&self) -> Option<Time> {
-        let bytes = fs::read(self.entry.join("logs/HEAD")).ok()?;
+        let bytes = file::read(&self.entry.join("logs/HEAD")).ok()?;
         DateTime::from_timestamp(porcelain::last_reflog_time(&bytes)?, 0)
     }
 
@@ -263,8 +264,7 @@ pub fn in_brief(tree: &Worktree, git: &Git) -> String {
     let entry = repo::folder_points_to(&tree.record.path).unwrap_or_default();
     let sandbox = Sandbox::of(&Worktree { record: tree.record.clone(), entry }, true);
     let mut words = vec![sandbox.branch_text().unwrap_or_else(|| "detached".to_owned())];
-    // Before 2.48 git prints a relative path that leads nowhere from here.
-    if sandbox.path.is_absolute() {
+    if !crate::git::is_unresolved(&sandbox.path) {
         let operation = sandbox.operation(git, false).filter(|_| sandbox.state == State::Ready);
         words.push(operation.unwrap_or(sandbox.state.word()).to_owned());
     }
@@ -327,7 +327,7 @@ pub fn short(full: &OsStr) -> OsString {
 /// as detached, yet keeps the branch from everybody else.
 pub fn branch_held_by(git_dir: &Path) -> Option<OsString> {
     let read = |name: &str| {
-        let bytes = fs::read(git_dir.join(name)).ok()?;
+        let bytes = file::read_small(&git_dir.join(name)).ok()?;
         Some(OsStr::from_bytes(bytes.trim_ascii_end()).to_owned())
     };
     let rebased = read("rebase-merge/head-name").or_else(|| read("rebase-apply/head-name"));

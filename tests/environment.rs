@@ -197,7 +197,7 @@ fn a_sparse_checkout_stays_sparse_as_with_git_worktree_add() {
     let test = Test::new();
     test.commit(&test.app(), "in/file", "two\n");
     test.commit(&test.app(), "out/file", "three\n");
-    test.git(&["sparse-checkout", "set", "in"]);
+    test.git(&["sparse-checkout", "set", "--cone", "in"]);
     test.git(&["worktree", "add", "--quiet", "../plain"]);
     let path = test.new_sandbox(&["fix"]);
     assert_eq!(names_in(&path), [".git", "file", "in"]);

@@ -91,6 +91,10 @@ impl Test {
             .env("GIT_SANDBOX_AUTO_REAP", "0")
             .stdin(Stdio::null())
             .current_dir(dir);
+        // tests/coverage counts what runs.
+        if let Some(counts) = std::env::var_os("LLVM_PROFILE_FILE") {
+            command.env("LLVM_PROFILE_FILE", counts);
+        }
         command
     }
 

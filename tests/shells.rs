@@ -72,6 +72,8 @@ fn home() -> Test {
         write(&test.home.join(path), &String::from_utf8(output.stdout).unwrap());
     }
     test.remote("origin", "feature");
+    // From 2.48 on a fetch does this by itself.
+    test.git(&["remote", "set-head", "origin", "main"]);
     test.git(&["branch", "topic"]);
     test.git(&["tag", "v1"]);
     test.git(&["config", "--global", "alias.sb", "sandbox"]);
@@ -219,7 +221,8 @@ fn candidates(shell: Shell, test: &Test, command: &str, value: &str) -> Offer {
     let list: Vec<(&str, &str)> = match (command, value) {
         ("new", "branch" | "name") => [&local[..], &[("feature", "remote branch")]].concat(),
         (_, "commit") => {
-            let remote = ["origin/feature", "origin/main"].map(|name| (name, "remote branch"));
+            let remote = ["origin/HEAD", "origin/feature", "origin/main"]
+                .map(|name| (name, "remote branch"));
             [&local[..], &remote, &[("v1", "tag"), ("HEAD", "the current commit")]].concat()
         }
         (_, "folder" | "parent") if shell == Bash => vec![(".git", ""), ("docs", ""), ("src", "")],

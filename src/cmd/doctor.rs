@@ -119,7 +119,7 @@ impl Doctor<'_> {
                 continue;
             }
             let file = entry.join("commondir");
-            let text = fs::read(&file).unwrap_or_default();
+            let text = crate::file::read_small(&file).unwrap_or_default();
             if text.trim_ascii().is_empty() {
                 let why = "its 'commondir' is empty, which makes git fail";
                 self.find("entry", &entry, why, Some(&mut || replace(&file, b"../..\n")));

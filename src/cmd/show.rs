@@ -1,6 +1,5 @@
 //! `git sandbox show`
 
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
 
@@ -49,7 +48,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
 /// Prints the log of background commands; following it, until nobody is left who could write to it.
 fn log(sandbox: &Sandbox, follow: bool, out: Out) -> Result<u8> {
     let path = log_path(&sandbox.entry);
-    let mut file = match File::open(&path) {
+    let mut file = match crate::file::open(&path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             out.note(&format!("nothing has run in the background of sandbox '{}'", sandbox.name()));
             return Ok(0);
