@@ -14,8 +14,9 @@ use crate::git::Git;
 use crate::journal::Pin;
 use crate::name::EXPLORATION;
 use crate::place::Place;
-use crate::porcelain::{self, Status};
+use crate::porcelain::{self, Record, Status};
 use crate::repo::{self, Repo, Worktree, Worktrees};
+use crate::spare;
 use crate::time::Time;
 
 /// The lock reason of a sandbox that is being made.
@@ -239,9 +240,14 @@ impl Sandbox {
     }
 }
 
+/// Whether a linked worktree is a sandbox: not in the trash, and no spare.
+pub fn is_one(record: &Record) -> bool {
+    !Pin::is_in_trash(record) && !spare::is_one(record)
+}
+
 /// Every sandbox of the repository.
 pub fn all(worktrees: &Worktrees, place: &Place) -> Vec<Sandbox> {
-    let linked = worktrees.linked.iter().filter(|tree| !Pin::is_in_trash(&tree.record));
+    let linked = worktrees.linked.iter().filter(|tree| is_one(&tree.record));
     linked.map(|tree| Sandbox::of(tree, place.manages(&tree.record.path))).collect()
 }
 

@@ -11,7 +11,6 @@ use crate::args::Args;
 use crate::error::Result;
 use crate::everywhere::{Everywhere, common_of};
 use crate::git::Git;
-use crate::journal::Pin;
 use crate::orphan;
 use crate::out::{self, Out, visible, visible_path};
 use crate::repo::{self, Repo};
@@ -53,7 +52,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
 /// Names or paths for scripts and completion, for the price of one `git worktree list`.
 fn names(args: &Args, out: Out) -> Result<u8> {
     let git = Git::here()?;
-    for tree in linked(&git)?.iter().filter(|tree| !Pin::is_in_trash(&tree.record)) {
+    for tree in linked(&git)?.iter().filter(|tree| sandbox::is_one(&tree.record)) {
         if args.has(&DESCRIBE) {
             let name = visible_path(Path::new(name(&tree.record.path)));
             out.answer(&format!("{name}\t{}", visible(&sandbox::in_brief(tree, &git))))?;
