@@ -20,7 +20,7 @@ __git_sandbox_options ()
 	merge) echo '--into= --ff-only --squash --rebase -m --message= --branch= --keep --delete-branch -n --dry-run --root= --json --color= -h --help' ;;
 	rm) echo '-f --force -n --dry-run --delete-branch --root= --json --color= -h --help' ;;
 	restore) echo '--as= --all --names --describe --root= --json --color= -h --help' ;;
-	reap) echo '-n --dry-run --merged --older-than= -f --force --purge --all --quiet --finish --root= --json --color= -h --help' ;;
+	reap) echo '-n --dry-run --merged --older-than= -f --force --purge --all --quiet --finish --spares --root= --json --color= -h --help' ;;
 	doctor) echo '--fix --root= --json --color= -h --help' ;;
 	setup) echo '--uninstall --print= --color= -h --help' ;;
 	esac

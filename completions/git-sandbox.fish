@@ -261,6 +261,7 @@ complete -c git-sandbox -n '__git_sandbox_in reap' -l purge -d 'delete from the 
 complete -c git-sandbox -n '__git_sandbox_in reap' -l all -d 'those of every repository below the root'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l quiet -d 'say nothing; the next command says what was done'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l finish -d 'only go on deleting what an earlier run purged'
+complete -c git-sandbox -n '__git_sandbox_in reap' -l spares -d 'only prepare the spares that sandbox.spares asks for, and delete others'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l root -x -a '(__git_sandbox_folder)' -d 'keep sandboxes below this folder instead of sandbox.root'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l json -d 'print the answer as JSON'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'

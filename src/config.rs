@@ -61,6 +61,12 @@ impl Config {
             .any(|key| leads.iter().any(|lead| key.starts_with(lead)) || key.ends_with(".promisor"))
     }
 
+    /// Every key and value of these sections, in the order in which they count.
+    pub fn of_sections(&self, leads: &[&str]) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.entries.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        pairs.filter(|(key, _)| leads.iter().any(|lead| key.starts_with(lead)))
+    }
+
     /// The fetch refspecs, as pairs of remote and refspec.
     pub fn fetch_refspecs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().filter_map(|(key, value)| {

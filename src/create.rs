@@ -12,6 +12,7 @@
 //! one, `worktree add`; then `reset`.
 
 mod finish;
+mod take;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -30,6 +31,7 @@ use crate::resolve::{self, Target};
 use crate::run::Author;
 use crate::sandbox::{self, CREATING, Sandbox, State};
 use crate::signals;
+use crate::spare;
 use crate::start::{self, Start};
 use crate::time::{self, Time};
 use crate::trash::{self, Item, Trash};
@@ -116,7 +118,9 @@ impl Maker<'_> {
             };
             let place = Place::of(self.repo, self.root.clone(), &worktrees);
             let trash = Trash { repo: self.repo, git: git.clone(), place: &place, now: self.now };
-            if trash::recover(&trash, &worktrees, self.out) {
+            if trash::recover(&trash, &worktrees, self.out)
+                || spare::recover(self.repo, &git, &worktrees)?
+            {
                 continue;
             }
             match self.existing(wish, &worktrees, &place)? {
@@ -283,17 +287,26 @@ impl Maker<'_> {
         };
         let git = self.repo.git.holding(lock.file());
         let mut undo = Undo::default();
-        let made = self
-            .register(&git, wish, target, &start, worktrees, &parent, &mut undo)
-            .and_then(|(path, entry)| {
-                let own =
-                    Lock::at_once(&live::lock_path(&entry))?.ok_or_else(|| Error::Damaged {
-                        name: wish.folder.clone(),
-                        why: "somebody uses it already".into(),
-                    })?;
-                record::write(&entry, &self.facts(wish, before, &start))?;
-                Ok((path, entry, own))
-            });
+        let facts = self.facts(wish, before, &start);
+        let spare = match &home {
+            Some(home) => self.spare(&git, &start, worktrees, &home.path)?,
+            None => None,
+        };
+        let had = spare.as_ref().and_then(|held| held.head.clone());
+        let made = match spare {
+            Some(held) => self.take(&git, held, wish, facts, target, &start, worktrees, &mut undo),
+            None => self
+                .register(&git, wish, target, &start, worktrees, &parent, &mut undo)
+                .and_then(|(path, entry)| {
+                    let own =
+                        Lock::at_once(&live::lock_path(&entry))?.ok_or_else(|| Error::Damaged {
+                            name: wish.folder.clone(),
+                            why: "somebody uses it already".into(),
+                        })?;
+                    record::write(&entry, &facts)?;
+                    Ok((path, entry, own))
+                }),
+        };
         let (path, entry, own) = match made {
             Ok(made) => made,
             Err(error) => return Err(undo.take_back(&git, self.out, error)),
@@ -308,7 +321,11 @@ impl Maker<'_> {
         }
         let branch = target.branch().map(OsStr::to_owned);
         let fill = self.fill(&path, &entry, branch, &start.commit, worktrees, &own);
-        if let Err(error) = fill.check_out() {
+        let filled = match had {
+            Some(had) => fill.check_out_from(&had).and_then(|()| self.forget_spare(&entry)),
+            None => fill.check_out(),
+        };
+        if let Err(error) = filled {
             let lock = self.repo.lock(self.out)?;
             return Err(undo.take_back(&self.repo.git.holding(lock.file()), self.out, error));
         }
@@ -322,7 +339,12 @@ impl Maker<'_> {
     fn facts(&self, wish: &Wish, before: &Facts, start: &Start) -> Facts {
         let created = Some(time::rfc3339(self.now));
         let task = wish.task.clone().or_else(|| before.task.clone());
-        Facts { task, base: start.base.clone().or_else(|| before.base.clone()), created }
+        Facts {
+            task,
+            base: start.base.clone().or_else(|| before.base.clone()),
+            created,
+            spare: None,
+        }
     }
 
     /// Folder, branch, entry.
@@ -339,24 +361,7 @@ impl Maker<'_> {
     ) -> Result<(PathBuf, PathBuf)> {
         let path = place::make_free_folder(parent, &wish.folder, worktrees)?;
         undo.folder = Some(path.clone());
-        if let Target::New { branch } | Target::Tracking { branch, .. } = target {
-            // git refuses this when the branch is there: so it is ours, exactly.
-            let call = git.call(["branch", "--no-track", "--quiet", "--"]).arg(branch);
-            call.arg(&start.commit).done("create the branch")?;
-            undo.branch = Some((branch.clone(), start.commit.clone()));
-        }
-        if let Target::Tracking { branch, upstream, .. } = target {
-            let mut option = OsString::from("--set-upstream-to=");
-            option.push(upstream);
-            undo.upstream = true;
-            persistently(|| {
-                git.call(["branch", "--quiet"])
-                    .arg(&option)
-                    .arg("--")
-                    .arg(branch)
-                    .done("set the upstream")
-            })?;
-        }
+        self.make_branch(git, target, start, undo)?;
         undo.registered = true;
         persistently(|| {
             let add = ["worktree", "add", "--no-checkout", "--lock", "--reason", CREATING];
@@ -375,6 +380,35 @@ impl Maker<'_> {
             why: "git did not register it".into(),
         })?;
         Ok((path, entry))
+    }
+
+    /// The branch, if it is a new one.
+    fn make_branch(
+        &self,
+        git: &Git,
+        target: &Target,
+        start: &Start,
+        undo: &mut Undo,
+    ) -> Result<()> {
+        if let Target::New { branch } | Target::Tracking { branch, .. } = target {
+            // git refuses this when the branch is there: so it is ours, exactly.
+            let call = git.call(["branch", "--no-track", "--quiet", "--"]).arg(branch);
+            call.arg(&start.commit).done("create the branch")?;
+            undo.branch = Some((branch.clone(), start.commit.clone()));
+        }
+        if let Target::Tracking { branch, upstream, .. } = target {
+            let mut option = OsString::from("--set-upstream-to=");
+            option.push(upstream);
+            undo.upstream = true;
+            persistently(|| {
+                git.call(["branch", "--quiet"])
+                    .arg(&option)
+                    .arg("--")
+                    .arg(branch)
+                    .done("set the upstream")
+            })?;
+        }
+        Ok(())
     }
 }
 

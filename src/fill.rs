@@ -15,6 +15,7 @@ use crate::porcelain;
 use crate::repo::Repo;
 use crate::run::Session;
 use crate::signals;
+use crate::spare;
 
 /// A sandbox that is registered but still empty.
 #[derive(Debug)]
@@ -34,16 +35,41 @@ pub struct Fill<'a> {
 impl Fill<'_> {
     /// Checks the files out, in parallel where the user has not decided otherwise.
     pub fn check_out(&self) -> Result<()> {
-        let parallel = self.repo.config.get("checkout.workers").is_none();
-        let workers: &[&str] = if parallel { &["-c", "checkout.workers=0"] } else { &[] };
+        let config = &self.repo.config;
+        let mut options = Vec::new();
+        if config.get("checkout.workers").is_none() {
+            options.extend(["-c", "checkout.workers=0"]);
+            // For a few files the workers cost more than they save.
+            if config.get("checkout.thresholdforparallelism").is_none() {
+                options.extend(["-c", "checkout.thresholdForParallelism=1000"]);
+            }
+        }
         let git = self.git();
         let reset =
-            git.call(workers).args(["reset", "--hard", "--no-recurse-submodules"]).show()?;
+            git.call(options).args(["reset", "--hard", "--no-recurse-submodules"]).show()?;
         signals::check()?;
         if !reset.ok() {
             return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
         }
         Ok(())
+    }
+
+    /// The same where the files of another commit are there and clean: only what differs is written.
+    /// Where nothing can, the files are not even looked at again.
+    pub fn check_out_from(&self, had: &str) -> Result<()> {
+        if had != self.commit {
+            return self.check_out();
+        }
+        let reset = ["reset", "--soft", "--no-recurse-submodules"];
+        self.git().call(reset).done("check the files out")?;
+        signals::check()
+    }
+
+    /// Completes a checkout from a spare's commits that was interrupted.
+    pub fn complete_from(&self, had: &[String], entry: &Path) -> Result<()> {
+        let commits = [had, &[self.commit.to_owned()]].concat();
+        let strange = spare::strange_files(&self.git(), self.session.path, entry, &commits)?;
+        if strange.is_empty() { self.check_out() } else { self.complete() }
     }
 
     /// Completes a checkout that was interrupted. A file that is already there stays as it is, unless

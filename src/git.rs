@@ -228,12 +228,27 @@ impl Git {
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         let set = |run: duct::Expression| run.env("PATH", path).env("GIT_PREFIX", prefix);
-        let run = self.program(hook, args, set).stdin_null();
+        let run = self.expression(hook, args, set).stdin_null();
         let output = run.stdout_to_stderr().run().at("run", hook)?;
         Ok(output.status.code())
     }
 
-    fn program<S: AsRef<OsStr>>(
+    /// The git that is started.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Starts our own program again, by itself, with nothing of the terminal, of the repository or of
+    /// the user's `git -c`.
+    pub fn start_ourselves<S: AsRef<OsStr>>(&self, words: &[S], dir: &Path) -> Result<()> {
+        let program = crate::background::ourselves()?;
+        let git = Git { dir: dir.to_owned(), removed: self.ties().into(), ..self.clone() };
+        let run = git.expression(&program, words, |run| run);
+        let run = run.stdin_null().stdout_null().stderr_null();
+        run.start().map(drop).doing(|| "start the background".into())
+    }
+
+    fn expression<S: AsRef<OsStr>>(
         &self,
         program: &Path,
         words: &[S],
@@ -255,19 +270,13 @@ pub fn is_unresolved(listed: &Path) -> bool {
     listed.is_relative()
 }
 
-/// Starts this program again, by itself, with nothing of the terminal, of the repository or of the
-/// user's `git -c`.
+/// Starts this program again, from outside of all repositories.
 pub fn start_ourselves(words: &[&str], dir: &Path) -> Result<()> {
-    let program = crate::background::ourselves()?;
-    let known =
-        Git::here()?.call(["rev-parse", "--local-env-vars"]).read("read git's variables")?;
-    let known = String::from_utf8_lossy(&known).into_owned();
     let git = Git::here()?;
-    let removed = known.lines().chain(LOCAL).chain(KEPT).map(OsString::from).collect();
-    let git = Git { dir: dir.to_owned(), removed, ..git };
-    let run = git.program(&program, words, |run| run);
-    let run = run.stdin_null().stdout_null().stderr_null();
-    run.start().map(drop).doing(|| "start the background".into())
+    let known = git.call(["rev-parse", "--local-env-vars"]).read("read git's variables")?;
+    let known = String::from_utf8_lossy(&known).into_owned();
+    let removed = known.lines().chain(LOCAL).map(OsString::from).collect();
+    Git { removed, ..git }.start_ourselves(words, dir)
 }
 
 /// A call of git.
@@ -351,7 +360,7 @@ impl Call<'_> {
             let variables = self.variables.iter().map(|(name, value)| (*name, value.as_os_str()));
             variables.chain(worktree).fold(run, |run, (name, value)| run.env(name, value))
         };
-        self.git.program(&self.git.program, &self.words, set)
+        self.git.expression(&self.git.program, &self.words, set)
     }
 
     fn expression(&self) -> Result<duct::Expression> {

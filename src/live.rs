@@ -51,13 +51,19 @@ impl Processes {
         read.collect()
     }
 
-    /// Who uses this sandbox.
-    pub fn users_of(&self, sandbox: &Sandbox) -> Result<Vec<User>> {
+    /// Who can be seen to use this sandbox, whoever holds its lock.
+    pub fn seen_in(&self, sandbox: &Sandbox) -> Vec<User> {
         let lock = lock_path(&sandbox.entry);
         let uses = |path: &PathBuf| *path == lock || path.starts_with(&sandbox.path);
         let users =
             self.0.get_or_init(Processes::scan).iter().filter(|(_, paths)| paths.iter().any(uses));
-        let mut users: Vec<User> = users.map(|(user, _)| user.clone()).collect();
+        users.map(|(user, _)| user.clone()).collect()
+    }
+
+    /// Who uses this sandbox.
+    pub fn users_of(&self, sandbox: &Sandbox) -> Result<Vec<User>> {
+        let lock = lock_path(&sandbox.entry);
+        let mut users = self.seen_in(sandbox);
         let is_ours = !sandbox.entry.as_os_str().is_empty();
         if users.is_empty() && is_ours && lock.exists() && Lock::if_free(&lock)?.is_none() {
             users.push(User { pid: None, command: "another process".into() });

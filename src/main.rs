@@ -45,6 +45,7 @@ mod run;
 mod sandbox;
 mod signals;
 mod size;
+mod spare;
 mod spec;
 mod start;
 mod step;

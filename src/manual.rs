@@ -201,6 +201,12 @@ How long one is kept whose repository cannot be reached. Default: as `sandbox.br
 `sandbox.trashExpiryDays`::
 How long the trash keeps what has nothing to lose. Default: 14.
 
+`sandbox.spares`::
+How many clean checkouts are kept ready for `new`, so that it need only rename one and write the files
+that differ. They are prepared and brought up to HEAD in the background after a `new`. Nothing of yours
+is ever in one; `list` does not show them, `doctor` does, and `git worktree list` shows them as locked
+worktrees `.spare-<id>`. When none is ready, `new` does not wait for one. Default: 0.
+
 `sandbox.autoReap`::
 Whether `new` starts the daily `reap`. Default: true.
 
@@ -240,6 +246,9 @@ const FILES: &str = "
 `<root>/<project>/<folder>`::
 A sandbox.
 
+`<root>/<project>/.spare-<id>`::
+A checkout that is kept ready (see `sandbox.spares`).
+
 `<root>/.trash/<id>/`::
 A removed sandbox: its folder, as `tree`, and `journal.json`. If the sandbox was on another file system
 than the root, this is beside it, in `.git-sandbox-trash`.
@@ -249,6 +258,9 @@ When the last daily `reap` was and, until somebody was told, what it did.
 
 `$GIT_COMMON_DIR/sandbox.lock`::
 The lock of the repository. It stays; only a lock on it counts.
+
+`$GIT_COMMON_DIR/sandbox-spares.lock`::
+The lock of the job that looks after the spares.
 
 `$GIT_COMMON_DIR/worktrees/<id>/sandbox.json`::
 Task, base and time of creation of a sandbox.

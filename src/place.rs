@@ -57,6 +57,11 @@ impl Root {
         self.0.to_string_lossy().contains(PROJECT)
     }
 
+    /// As it was asked for.
+    pub fn value(&self) -> &OsStr {
+        &self.0
+    }
+
     /// The root itself, where it does not depend on the project.
     pub fn plain(&self) -> Option<PathBuf> {
         let path = PathBuf::from(&self.0);

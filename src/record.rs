@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,40 @@ pub struct Facts {
     /// When, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
+    /// Of a spare, and of a sandbox that was one until its files are those of its start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spare: Option<Spare>,
+}
+
+/// What was true when a spare was prepared, and what is being done with it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spare {
+    /// Its folder while it is a spare.
+    pub at: PathBuf,
+    /// The commits whose files may be in it; one, but while it goes from one to another.
+    pub commits: Vec<String>,
+    /// What shaped its checkout.
+    pub fingerprint: String,
+    /// A hash of its private git dir, once it is ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
+    /// Whether a fresh checkout is not clean here, so that no spare can be used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unclean: bool,
+    /// Where it goes, while it becomes a sandbox.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taking: Option<Taking>,
+}
+
+/// What a spare is about to become.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taking {
+    /// The sandbox's folder.
+    pub to: PathBuf,
+    /// Its branch, in full; none for a detached HEAD.
+    pub branch: Option<String>,
+    /// Its commit.
+    pub commit: String,
 }
 
 /// Reads the facts; a worktree that is not ours has none.

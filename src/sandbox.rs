@@ -17,6 +17,7 @@ use crate::name::EXPLORATION;
 use crate::place::Place;
 use crate::porcelain::{self, Record, Status};
 use crate::repo::{self, Repo, Worktree, Worktrees};
+use crate::spare;
 use crate::time::Time;
 
 /// The lock reason of a sandbox that is being made.
@@ -247,9 +248,10 @@ impl Sandbox {
     }
 }
 
-/// Whether a linked worktree is a sandbox: neither in the trash nor one that a merge uses.
+/// Whether a linked worktree is a sandbox: not in the trash, no spare, and none that a merge uses.
 pub fn is_one(record: &Record) -> bool {
-    !Pin::is_in_trash(record) && record.locked.as_deref() != Some(MERGING)
+    let merging = record.locked.as_deref() == Some(MERGING);
+    !Pin::is_in_trash(record) && !spare::is_one(record) && !merging
 }
 
 /// Every sandbox of the repository.

@@ -223,6 +223,9 @@ pub static PURGE: Opt =
 pub static QUIET: Opt = switch("quiet", "say nothing; the next command says what was done");
 /// `--finish`
 pub static FINISH: Opt = switch("finish", "only go on deleting what an earlier run purged");
+/// `--spares`
+pub static SPARES: Opt =
+    switch("spares", "only prepare the spares that sandbox.spares asks for, and delete others");
 
 /// `--fix`
 pub static FIX: Opt = switch("fix", "repair what can be repaired without losing anything");
@@ -367,6 +370,7 @@ but for orphans.",
         &ALL,
         &QUIET,
         &FINISH,
+        &SPARES,
         &ROOT,
         &JSON,
     ],

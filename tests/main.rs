@@ -54,6 +54,8 @@ mod setup;
 mod setup_commands;
 mod shells;
 mod show;
+mod spares;
+mod spares_crash;
 mod stale;
 mod stop;
 mod sync;

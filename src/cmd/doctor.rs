@@ -3,6 +3,8 @@
 //! Each check finds, explains in one line and, where nothing can be lost by it, repairs. An entry
 //! that makes git itself fail comes first: until it is mended nothing else can be asked.
 
+mod spares;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +48,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     doctor.sandboxes(&here, *out)?;
     doctor.leftovers(&here)?;
     doctor.windows(&here);
+    doctor.spares(&here, *out)?;
     doctor.answer(*out)
 }
 

@@ -26,6 +26,7 @@ use crate::place::{Place, Root};
 use crate::repo::{Repo, Worktree, Worktrees};
 use crate::report::Reporter;
 use crate::sandbox::{self, Sandbox};
+use crate::spare;
 use crate::spec::{self, COLOR, DESCRIBE, NAMES, Opt, ROOT};
 use crate::time::{self, Time};
 use crate::trash::{Trash, recover};
@@ -106,7 +107,9 @@ impl Here {
         *out = Out::new(args.word(&COLOR), &repo.config);
         let lock = repo.lock(*out)?;
         let mut here = Here::of(repo, args, out)?;
-        if recover(&here.trash(&lock), &here.worktrees, *out) {
+        let mended = recover(&here.trash(&lock), &here.worktrees, *out);
+        let git = here.repo.git.holding(lock.file());
+        if spare::recover(&here.repo, &git, &here.worktrees)? || mended {
             here = Here::of(here.repo, args, out)?;
         }
         Ok((here, lock))

@@ -18,6 +18,7 @@ use crate::repo::{self, Repo};
 use crate::report::Report;
 use crate::run::{Author, What, check_program, plain_program};
 use crate::signals;
+use crate::spare;
 use crate::spec::{AUTHOR, BRANCH, COLOR, COUNT, DETACH, DIR, FROM, JSON, NAME, NO_RUN, ROOT};
 use crate::time;
 
@@ -28,6 +29,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
     let what = what_to_run(args, &repo, &wishes)?;
     let author = Author::wanted(args.word(&AUTHOR), &repo.config)?;
+    let spares = spare::wanted(&repo.config)? > 0;
     signals::note();
     let maker = Maker { repo: &repo, root, out: *out, now: time::now()?, author };
     let mut outcomes = Vec::new();
@@ -50,6 +52,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         background::tell(&outcome.root, *out);
         // Whether it starts is nobody's trouble now.
         let _ = background::reap_daily(&outcome.root, &repo, maker.now);
+        if spares {
+            let _ = spare::start(&repo, &maker.root);
+        }
     }
     match (what, &outcomes[..]) {
         (Some(what), [outcome]) if code == 0 => return run_there(args, out, repo, outcome, &what),

@@ -25,14 +25,15 @@ use crate::lock::Lock;
 use crate::merged::{self, Merged, Standing};
 use crate::orphan;
 use crate::out::{Out, visible};
-use crate::place;
+use crate::place::{self, Root};
 use crate::purge;
 use crate::repo::Repo;
 use crate::retention::{self, Retention};
 use crate::sandbox::{Sandbox, State};
 use crate::size;
+use crate::spare::{self, Tender};
 use crate::spec::{
-    ALL, COLOR, DRY_RUN, FINISH, FORCE_STALE, JSON, MERGED, OLDER_THAN, PURGE, QUIET, ROOT,
+    ALL, COLOR, DRY_RUN, FINISH, FORCE_STALE, JSON, MERGED, OLDER_THAN, PURGE, QUIET, ROOT, SPARES,
 };
 use crate::time::{self, Time, counted};
 use crate::trash::{self, Item};
@@ -44,6 +45,12 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     }
     args.at_most_one(&[&FINISH, &PURGE])?;
     args.at_most_one(&[&FINISH, &DRY_RUN])?;
+    for option in [&FINISH, &PURGE, &DRY_RUN, &ALL, &JSON] {
+        args.at_most_one(&[&SPARES, option])?;
+    }
+    if args.has(&SPARES) {
+        return spares(args, out);
+    }
     let mut reaper = Reaper {
         args,
         now: time::now()?,
@@ -62,6 +69,25 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     }
     reaper.answer(*out)?;
     Ok(u8::from(reaper.failed))
+}
+
+/// Looks after the spares of this repository.
+fn spares(args: &Args, out: &mut Out) -> Result<u8> {
+    if args.has(&QUIET) {
+        background::settle();
+    }
+    let repo = Repo::discover()?;
+    *out = Out::new(args.word(&COLOR), &repo.config);
+    let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
+    let tender = Tender { repo: &repo, root, out: *out, now: time::now()? };
+    let ready = tender.tend()?;
+    if !args.has(&QUIET) {
+        out.note(&match ready {
+            Some(ready) => format!("{} ready", counted(ready as u64, "spare")),
+            None => "spares are being prepared already".to_owned(),
+        });
+    }
+    Ok(0)
 }
 
 /// What became of one sandbox, or of one in the trash.
@@ -153,6 +179,13 @@ impl Reaper<'_> {
         self.trash(&here, lock.as_ref(), period, &processes, *out)?;
         if let Some(lock) = &lock {
             prune(&here, lock)?;
+        }
+        let spares = spare::all(&here.worktrees).next().is_some();
+        if lock.is_some() && (spares || spare::wanted(&here.repo.config)? > 0) {
+            let root = Root::wanted(self.args.value(&ROOT), &here.repo.config, &here.repo.git)?;
+            drop(lock);
+            // Whether it starts is nobody's trouble now.
+            let _ = spare::start(&here.repo, &root);
         }
         Ok(())
     }

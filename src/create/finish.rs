@@ -55,7 +55,8 @@ impl Maker<'_> {
         let branch = there.branch.clone();
         let fill = self.fill(&there.path, &there.entry, branch, &commit, worktrees, own);
         let mut troubles = Vec::new();
-        if !index.exists() {
+        let spare = record::read(&there.entry).spare;
+        if spare.is_some() || !index.exists() {
             let left = there.entry.join("index.lock");
             match fs::remove_file(&left) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -63,7 +64,11 @@ impl Maker<'_> {
                 }
                 _ => {}
             }
-            fill.complete()?;
+            match &spare {
+                Some(spare) => fill.complete_from(&spare.commits, &there.entry)?,
+                None => fill.complete()?,
+            }
+            self.forget_spare(&there.entry)?;
             troubles = fill.furnish();
         }
         let mut facts = record::read(&there.entry);
