@@ -207,7 +207,7 @@ pub static MESSAGE: Opt = Opt {
 };
 /// `--branch` of `merge`
 pub static AS_BRANCH: Opt =
-    valued("branch", "branch", Kind::Text, "give a detached sandbox this branch first");
+    valued("branch", "branch", Kind::Branch, "give a detached sandbox this branch first");
 /// `--keep`
 pub static KEEP: Opt = switch("keep", "keep the sandbox after the merge");
 

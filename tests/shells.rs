@@ -219,7 +219,9 @@ fn option((head, help): (String, String)) -> Opt {
 fn candidates(shell: Shell, test: &Test, command: &str, value: &str) -> Offer {
     let local = ["feat/ui", "fix", "main", "old", "topic"].map(|name| (name, "local branch"));
     let list: Vec<(&str, &str)> = match (command, value) {
-        ("new", "branch" | "name") => [&local[..], &[("feature", "remote branch")]].concat(),
+        ("new", "branch" | "name") | ("merge", "branch") => {
+            [&local[..], &[("feature", "remote branch")]].concat()
+        }
         (_, "commit") => {
             let remote = ["origin/HEAD", "origin/feature", "origin/main"]
                 .map(|name| (name, "remote branch"));
@@ -236,8 +238,8 @@ fn candidates(shell: Shell, test: &Test, command: &str, value: &str) -> Offer {
             let words = "old, removed just now";
             return offer(shell, &[("old", words), (&id, words)]);
         }
-        ("show" | "path" | "run" | "stop" | "rm", "name") => SANDBOXES.to_vec(),
-        (_, "n" | "author" | "days" | "seconds" | "task" | "as") => vec![],
+        ("show" | "path" | "run" | "stop" | "merge" | "rm", "name") => SANDBOXES.to_vec(),
+        (_, "n" | "author" | "days" | "seconds" | "task" | "as" | "text") => vec![],
         _ => panic!("say here what completes <{value}> of {command}"),
     };
     offer(shell, &list)
