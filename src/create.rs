@@ -118,7 +118,9 @@ impl Maker<'_> {
             };
             let place = Place::of(self.repo, self.root.clone(), &worktrees);
             let trash = Trash { repo: self.repo, git: git.clone(), place: &place, now: self.now };
-            if trash.recover(&worktrees, self.out) || spare::recover(self.repo, &git, &worktrees)? {
+            if trash.recover(&worktrees, self.out)
+                || spare::recover(self.repo, &git, &worktrees, self.out)
+            {
                 continue;
             }
             match self.existing(wish, &worktrees, &place)? {
@@ -287,7 +289,7 @@ impl Maker<'_> {
         let mut undo = Undo::default();
         let facts = self.facts(wish, before, &start);
         let spare = match &home {
-            Some(home) => self.spare(&git, &start, worktrees, &home.path)?,
+            Some(home) => self.spare(&git, target, &start, worktrees, &home.path)?,
             None => None,
         };
         let had = spare.as_ref().and_then(|held| held.head.clone());

@@ -107,7 +107,7 @@ impl Here {
         let mut here = Here::of(repo, args, out)?;
         let trashed = here.trash(&lock).recover(&here.worktrees, *out);
         let git = here.repo.git.holding(lock.file());
-        if spare::recover(&here.repo, &git, &here.worktrees)? || trashed {
+        if spare::recover(&here.repo, &git, &here.worktrees, *out) || trashed {
             here = Here::of(here.repo, args, out)?;
         }
         Ok((here, lock))
