@@ -50,7 +50,7 @@ __git_sandbox_value ()
 	'stop --color') kind='words auto always never' ;;
 	'merge --into') kind='branch' ;;
 	'merge -m' | 'merge --message') kind='text' ;;
-	'merge --branch') kind='text' ;;
+	'merge --branch') kind='branch' ;;
 	'merge --root') kind='folder' ;;
 	'merge --color') kind='words auto always never' ;;
 	'rm --root') kind='folder' ;;

@@ -224,7 +224,7 @@ complete -c git-sandbox -n '__git_sandbox_in merge' -l ff-only -d 'only if the o
 complete -c git-sandbox -n '__git_sandbox_in merge' -l squash -d 'bring all its changes in as one commit'
 complete -c git-sandbox -n '__git_sandbox_in merge' -l rebase -d 'replay its commits on top of the other branch'
 complete -c git-sandbox -n '__git_sandbox_in merge' -s m -l message -x -d 'the message of the merge commit or of the squashed one'
-complete -c git-sandbox -n '__git_sandbox_in merge' -l branch -x -d 'give a detached sandbox this branch first'
+complete -c git-sandbox -n '__git_sandbox_in merge' -l branch -x -a '(__git_sandbox_branch)' -d 'give a detached sandbox this branch first'
 complete -c git-sandbox -n '__git_sandbox_in merge' -l keep -d 'keep the sandbox after the merge'
 complete -c git-sandbox -n '__git_sandbox_in merge' -l delete-branch -d 'also delete its branch, if its base or upstream has every commit'
 complete -c git-sandbox -n '__git_sandbox_in merge' -s n -l dry-run -d 'say what would be done and change nothing'

@@ -26,12 +26,12 @@ use crate::lock::Lock;
 use crate::out::Out;
 use crate::place::{self, Place, Root};
 use crate::record::{self, Facts};
+use crate::recover;
 use crate::repo::{self, Repo, Worktrees};
 use crate::resolve::{self, Target};
 use crate::run::Author;
 use crate::sandbox::{self, CREATING, Sandbox, State};
 use crate::signals;
-use crate::spare;
 use crate::start::{self, Start};
 use crate::time::{self, Time};
 use crate::trash::{self, Item, Trash};
@@ -118,9 +118,7 @@ impl Maker<'_> {
             };
             let place = Place::of(self.repo, self.root.clone(), &worktrees);
             let trash = Trash { repo: self.repo, git: git.clone(), place: &place, now: self.now };
-            if trash::recover(&trash, &worktrees, self.out)
-                || spare::recover(self.repo, &git, &worktrees)?
-            {
+            if recover::all(&trash, &worktrees, self.out) {
                 continue;
             }
             match self.existing(wish, &worktrees, &place)? {
@@ -289,7 +287,7 @@ impl Maker<'_> {
         let mut undo = Undo::default();
         let facts = self.facts(wish, before, &start);
         let spare = match &home {
-            Some(home) => self.spare(&git, &start, worktrees, &home.path)?,
+            Some(home) => self.spare(&git, target, &start, worktrees, &home.path)?,
             None => None,
         };
         let had = spare.as_ref().and_then(|held| held.head.clone());

@@ -37,6 +37,7 @@ mod precious;
 mod progress;
 mod purge;
 mod record;
+mod recover;
 mod repo;
 mod report;
 mod resolve;

@@ -27,6 +27,7 @@ use crate::git::Git;
 use crate::journal::replace;
 use crate::live;
 use crate::lock::Lock;
+use crate::out::Out;
 use crate::pointer;
 use crate::porcelain::Record;
 use crate::record::{self, Spare, Taking};
@@ -188,42 +189,51 @@ pub fn become_sandbox(
     Ok(())
 }
 
-/// Finishes or undoes what a crash left of the taking of a spare. Whether there was anything.
-pub fn recover(repo: &Repo, git: &Git, worktrees: &Worktrees) -> Result<bool> {
+/// Finishes or undoes what a crash left of the taking of spares. Whether there was anything.
+pub fn recover(repo: &Repo, git: &Git, worktrees: &Worktrees, out: Out) -> bool {
     let mut changed = false;
     for tree in all(worktrees) {
-        let mut facts = record::read(&tree.entry);
-        let Some(spare) = &mut facts.spare else { continue };
-        let Some(taking) = &spare.taking else { continue };
-        // Another one is at it: it holds the repository lock before it begins, so it is dead.
-        let Some(_own) = Lock::if_free(&live::lock_path(&tree.entry))? else { continue };
-        if repo::folder_points_to(&spare.at).as_ref() == Some(&tree.entry) {
-            spare.taking = None;
-            record::write(&tree.entry, &facts)?;
-            changed = true;
-        } else if repo::folder_points_to(&taking.to).as_ref() == Some(&tree.entry) {
-            let others = worktrees.linked.iter().filter(|other| other.entry != tree.entry);
-            let mut records = others.map(|other| &other.record).chain([&worktrees.main]);
-            let branch = taking.branch.as_deref().map(OsStr::new);
-            let held =
-                |entry: &Path| sandbox::branch_held_by(entry).map(|name| resolve::full(&name));
-            let mut entries =
-                worktrees.linked.iter().map(|tree| &*tree.entry).chain([&*repo.common]);
-            let there = branch.is_some_and(|branch| {
-                let words = [
-                    OsStr::new("rev-parse"),
-                    OsStr::new("--verify"),
-                    OsStr::new("--quiet"),
-                    branch,
-                ];
-                git.look(words).ask().is_ok_and(|answer| answer.ok())
-            });
-            let free = there
-                && !records.any(|record| record.branch.as_deref() == branch)
-                && !entries.any(|entry| held(entry).as_deref() == branch);
-            become_sandbox(repo, git, &tree.entry, taking, free)?;
-            changed = true;
+        match recover_one(repo, git, worktrees, tree) {
+            Ok(mended) => changed |= mended,
+            // One that cannot be mended keeps nobody from working on others.
+            Err(error) => out.warn(&format!("a spare is still half a sandbox: {error}")),
         }
     }
-    Ok(changed)
+    changed
+}
+
+/// Before the rename it is a spare again, but none that is ready; after it, it becomes the sandbox.
+fn recover_one(repo: &Repo, git: &Git, worktrees: &Worktrees, tree: &Worktree) -> Result<bool> {
+    let mut facts = record::read(&tree.entry);
+    let Some(spare) = &mut facts.spare else { return Ok(false) };
+    let Some(taking) = &spare.taking else { return Ok(false) };
+    let Some(_own) = Lock::if_free(&live::lock_path(&tree.entry))? else { return Ok(false) };
+    if repo::folder_points_to(&spare.at).as_ref() == Some(&tree.entry) {
+        spare.taking = None;
+        record::write(&tree.entry, &facts)?;
+        return Ok(true);
+    }
+    if repo::folder_points_to(&taking.to).as_ref() != Some(&tree.entry) {
+        return Ok(false);
+    }
+    let free = taking
+        .branch
+        .as_deref()
+        .is_some_and(|branch| is_free(repo, git, worktrees, &tree.entry, OsStr::new(branch)));
+    become_sandbox(repo, git, &tree.entry, taking, free)?;
+    Ok(true)
+}
+
+/// Whether a branch is there and in no other worktree, not even by a rebase.
+fn is_free(repo: &Repo, git: &Git, worktrees: &Worktrees, entry: &Path, branch: &OsStr) -> bool {
+    let verify = ["rev-parse", "--verify", "--quiet"];
+    let there = git.look(verify).arg(branch).ask().is_ok_and(|answer| answer.ok());
+    let has = |record: &Record, entry: &Path| {
+        let held = sandbox::branch_held_by(entry).map(|name| resolve::full(&name));
+        record.branch.as_deref() == Some(branch) || held.as_deref() == Some(branch)
+    };
+    let mut others = worktrees.linked.iter().filter(|other| other.entry != entry);
+    there
+        && !others.any(|other| has(&other.record, &other.entry))
+        && !has(&worktrees.main, &repo.common)
 }

@@ -21,7 +21,6 @@ use crate::gather;
 use crate::git::Git;
 use crate::journal::{GONE, Journal, Pin, Stage, TRASH, TRASH_BESIDE, TREE};
 use crate::keep;
-use crate::merge;
 use crate::name;
 use crate::out::Out;
 use crate::place::{self, Place};
@@ -117,7 +116,7 @@ pub fn items(linked: &[Worktree]) -> Vec<Result<Item>> {
 
 impl Trash<'_> {
     /// Finishes or undoes what a crash left. Whether there was anything.
-    fn recover(&self, worktrees: &Worktrees, out: Out) -> bool {
+    pub fn recover(&self, worktrees: &Worktrees, out: Out) -> bool {
         let mut changed = false;
         for tree in &worktrees.linked {
             match self.recover_one(tree, worktrees) {
@@ -404,12 +403,6 @@ impl Trash<'_> {
         self.drop_entry(&sandbox.entry)?;
         Ok(kept)
     }
-}
-
-/// Finishes or undoes what any crash left, also one of a merge. Whether there was anything.
-pub fn recover(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
-    // Both, whatever the first says.
-    trash.recover(worktrees, out) | merge::recover(trash, worktrees, out)
 }
 
 /// Whether a removal or restore was interrupted.

@@ -28,6 +28,7 @@ mod ordinary_user;
 mod orphans;
 mod parallel;
 mod path;
+mod processes;
 mod purge;
 mod purge_crash;
 mod purge_doubt;

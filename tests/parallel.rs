@@ -48,6 +48,20 @@ fn twenty_different_ones_at_once() {
 }
 
 #[test]
+fn twenty_at_once_share_five_spares() {
+    let spares = crate::spares::Spares::new(5);
+    let names: Vec<_> = (10..30).map(|number| format!("job-{number}")).collect();
+    let children = names.iter().map(|name| start(&spares, &["new", name])).collect();
+    let wanted = names.iter().map(|name| spares.at(name).to_string_lossy().into_owned());
+    assert_eq!(paths(children), wanted.collect::<Vec<_>>());
+    all_clean(&spares, 20);
+    assert_eq!(spares.branches(), [&names[..], &["main".into()]].concat());
+    assert_eq!(spares.sandboxes(), names);
+    let entries = crate::repo::names_in(&spares.app().join(".git/worktrees"));
+    assert_eq!(entries.iter().filter(|name| name.starts_with("-spare-")).count(), 5);
+}
+
+#[test]
 fn twenty_of_one_name_at_once() {
     let test = Test::new();
     let children = (0..20).map(|_| start(&test, &["new", "fix"])).collect();

@@ -25,8 +25,8 @@ const ALL: &str = "   or: git sandbox list [--all] [--names] [--describe] [-z] [
    or: git sandbox restore [--as=<name>] [--all] [--names] [--describe]
                            [--root=<folder>] [--json] [<name>]
    or: git sandbox reap [--dry-run] [--merged] [--older-than=<days>] [--force]
-                        [--purge] [--all] [--quiet] [--finish] [--root=<folder>]
-                        [--json] [<name>...]
+                        [--purge] [--all] [--quiet] [--finish] [--spares]
+                        [--root=<folder>] [--json] [<name>...]
    or: git sandbox doctor [--fix] [--root=<folder>] [--json]
    or: git sandbox setup [--uninstall] [--print=<what>]
 ";

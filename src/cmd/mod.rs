@@ -23,13 +23,13 @@ use crate::git::Git;
 use crate::lock::Lock;
 use crate::out::Out;
 use crate::place::{Place, Root};
+use crate::recover;
 use crate::repo::{Repo, Worktree, Worktrees};
 use crate::report::Reporter;
 use crate::sandbox::{self, Sandbox};
-use crate::spare;
 use crate::spec::{self, COLOR, DESCRIBE, NAMES, Opt, ROOT};
 use crate::time::{self, Time};
-use crate::trash::{Trash, recover};
+use crate::trash::Trash;
 
 /// Runs a command; the exit code. `out` learns the user's colours as soon as they are known.
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -107,9 +107,7 @@ impl Here {
         *out = Out::new(args.word(&COLOR), &repo.config);
         let lock = repo.lock(*out)?;
         let mut here = Here::of(repo, args, out)?;
-        let mended = recover(&here.trash(&lock), &here.worktrees, *out);
-        let git = here.repo.git.holding(lock.file());
-        if spare::recover(&here.repo, &git, &here.worktrees)? || mended {
+        if recover::all(&here.trash(&lock), &here.worktrees, *out) {
             here = Here::of(here.repo, args, out)?;
         }
         Ok((here, lock))

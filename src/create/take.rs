@@ -30,11 +30,14 @@ impl Maker<'_> {
     pub(super) fn spare(
         &self,
         git: &Git,
+        target: &Target,
         start: &Start,
         worktrees: &Worktrees,
         home: &Path,
     ) -> Result<Option<Held>> {
-        if spare::wanted(&self.repo.config)? == 0 {
+        // A name that is no text cannot be written down for whoever comes after a crash.
+        let named = target.branch().is_none_or(|branch| branch.to_str().is_some());
+        if spare::wanted(&self.repo.config)? == 0 || !named {
             return Ok(None);
         }
         let fingerprint = spare::fingerprint(self.repo);

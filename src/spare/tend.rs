@@ -70,11 +70,18 @@ struct Work {
 impl Tender<'_> {
     /// Works until nothing is left to do; how many are ready. `None` while another job is at it.
     pub fn tend(&self) -> Result<Option<usize>> {
+        // Where nothing stays as it was left there would be no end.
+        const ROUNDS: usize = 10;
         let mut kept = Vec::new();
         let mut seen = Vec::new();
         loop {
             let Some(alone) = Lock::if_free(&job(self.repo))? else { return Ok(None) };
-            while self.once(&mut kept, &mut seen, true)?.is_none() {}
+            let mut rounds = 0..ROUNDS;
+            while self.once(&mut kept, &mut seen, true)?.is_none() {
+                if rounds.next().is_none() {
+                    return Ok(Some(0));
+                }
+            }
             drop(alone);
             // Somebody may have taken one, and left it to us to make the next.
             if let Some(ready) = self.once(&mut kept, &mut seen, false)? {
@@ -95,7 +102,7 @@ impl Tender<'_> {
         let git = self.repo.git.holding(lock.file());
         let worktrees = self.repo.worktrees()?;
         let place = Place::of(self.repo, self.root.clone(), &worktrees);
-        if act && super::recover(self.repo, &git, &worktrees)? {
+        if act && super::recover(self.repo, &git, &worktrees, self.out) {
             return Ok(None);
         }
         let (wanted, fingerprint) = (wanted(&self.repo.config)?, fingerprint(self.repo));
@@ -112,6 +119,8 @@ impl Tender<'_> {
             _ if work.ready > 0 && self.has_unclean(&worktrees, &fingerprint, &head) => 0,
             there => wanted.saturating_sub(there),
         };
+        // What cannot be used and may not be deleted must not pile up.
+        let missing = missing.min((2 * wanted).saturating_sub(all(&worktrees).count()));
         let gone: Vec<&Worktree> = all(&worktrees).filter(|tree| is_gone(tree, &place)).collect();
         let idle =
             missing == 0 && gone.is_empty() && work.behind.is_empty() && work.unwanted.is_empty();

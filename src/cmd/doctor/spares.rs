@@ -29,6 +29,7 @@ impl Doctor<'_> {
                 } else {
                     let why = "a spare whose folder and entry do not name each other";
                     self.find("spare", path, why, None);
+                    self.hint("git worktree repair".to_owned());
                 }
                 continue;
             };

@@ -1,0 +1,112 @@
+//! Which git processes each command starts: no more than it needs. What git starts itself does not
+//! count, nor what goes on in the background.
+
+use std::fs::{self, File};
+
+use crate::repo::Test;
+
+/// What is run, after these, and the gits that it starts, sorted.
+const TABLE: &[(&str, &[&str], &[&str])] = &[
+    // Discovery is two at once; the rest of a new one is under the repository lock, but the last.
+    ("new fix", &[], &["branch", "config", "reset", "rev-parse", "worktree add", "worktree list"]),
+    ("new --detach fix", &[], &["config", "reset", "rev-parse", "worktree add", "worktree list"]),
+    ("new fix", &["new fix"], &["config", "for-each-ref", "rev-parse", "worktree list"]),
+    ("list --names", &["new fix"], &["worktree list"]),
+    ("path fix", &["new fix"], &["config", "rev-parse", "worktree list"]),
+    ("list", &["new fix"], &["config", "rev-list", "rev-parse", "status", "worktree list"]),
+    (
+        "show fix",
+        &["new fix"],
+        &[
+            "config",
+            "ls-files",
+            "rev-list",
+            "rev-list",
+            "rev-parse",
+            "status",
+            "status",
+            "worktree list",
+        ],
+    ),
+    (
+        "rm fix",
+        &["new fix"],
+        &["config", "ls-files", "rev-list", "rev-parse", "status", "update-ref", "worktree list"],
+    ),
+    (
+        "restore fix",
+        &["new fix", "rm fix"],
+        &[
+            "config",
+            "config",
+            "rev-list",
+            "rev-parse",
+            "rev-parse",
+            "rev-parse",
+            "rev-parse",
+            "symbolic-ref",
+            "worktree list",
+            "worktree list",
+        ],
+    ),
+    ("reap", &["new fix"], &["config", "rev-parse", "worktree list", "worktree prune"]),
+];
+
+/// The same where a spare is ready.
+const WITH_SPARE: &[(&str, &[&str])] = &[
+    ("new fix", &["branch", "config", "reset", "rev-parse", "symbolic-ref", "worktree list"]),
+    ("new --detach fix", &["config", "reset", "rev-parse", "update-ref", "worktree list"]),
+];
+
+/// Runs it with a git that writes down what it is asked. What that is.
+fn started(test: &Test, command: &str) -> Vec<String> {
+    let log = test.home.join("started");
+    let _ = fs::remove_file(&log);
+    let path = test.fake_git("echo \"$*\" >>\"$HOME/started\"; exec \"$GIT\" \"$@\"");
+    let words: Vec<&str> = command.split(' ').collect();
+    let output = test.program(&test.app(), &words).env("PATH", path).output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(&log).unwrap();
+    let mut names: Vec<String> = text.lines().map(name).collect();
+    names.sort();
+    names
+}
+
+/// The git command among its options.
+fn name(line: &str) -> String {
+    let mut words = line.split(' ');
+    while let Some(word) = words.next() {
+        match word {
+            "-c" => drop(words.next()),
+            "worktree" => return format!("worktree {}", words.next().unwrap()),
+            _ if word.starts_with('-') => {}
+            _ => return word.to_owned(),
+        }
+    }
+    panic!("{line}");
+}
+
+#[test]
+fn no_command_starts_a_git_that_it_does_not_need() {
+    for (command, before, wanted) in TABLE {
+        let test = Test::new();
+        for before in *before {
+            started(&test, before);
+        }
+        assert_eq!(started(&test, command), *wanted, "{before:?} {command}");
+    }
+}
+
+#[test]
+fn a_spare_saves_the_checkout() {
+    for (command, wanted) in WITH_SPARE {
+        let test = Test::new();
+        test.git(&["config", "sandbox.spares", "1"]);
+        // By the same git: another's might check out otherwise.
+        started(&test, "reap --spares");
+        let job = File::create(test.app().join(".git/sandbox-spares.lock")).unwrap();
+        job.lock().unwrap();
+        assert_eq!(started(&test, command), *wanted, "{command}");
+        assert_eq!(test.sandboxes().len(), 1);
+    }
+}
