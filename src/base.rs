@@ -128,6 +128,10 @@ pub fn to_merge_into(
     let wanted = asked.or(recorded);
     let bases = Bases::read(repo, main, [wanted])?;
     let base = bases.of(wanted).ok_or_else(|| missing(wanted.unwrap_or_default()))?;
+    // Another name of a branch: that one would move, and may be checked out.
+    if let Some(real) = base.branch.points_to.strip_prefix(HEADS) {
+        return to_merge_into(repo, main, Some(real), None);
+    }
     if base.is_local() {
         return Ok(base.clone());
     }

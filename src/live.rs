@@ -39,14 +39,15 @@ impl Processes {
         Processes::default()
     }
 
-    /// We ourselves do not count, nor the git that started us.
+    /// We ourselves do not count, nor the git that started us, nor what a commit leaves running.
     fn scan() -> Vec<(User, Vec<PathBuf>)> {
         let ours = std::process::id();
         let parent = std::os::unix::process::parent_id();
         let is_git = |pid: u32| pid == parent && user(pid).command == "git";
         let read = pids().filter(|pid| *pid != ours && !is_git(*pid)).filter_map(|pid| {
-            let paths = paths_of(&PathBuf::from(format!("/proc/{pid}")));
-            if paths.is_empty() { None } else { Some((user(pid), paths)) }
+            let process = PathBuf::from(format!("/proc/{pid}"));
+            let paths = paths_of(&process);
+            if paths.is_empty() || is_upkeep(&process) { None } else { Some((user(pid), paths)) }
         });
         read.collect()
     }
@@ -119,6 +120,14 @@ pub fn started_in(sandbox: &Sandbox) -> Started {
         if is_runner { &mut started.runners } else { &mut started.commands }.push(user(pid));
     }
     started
+}
+
+/// The upkeep that every commit starts in the background: it is about the repository.
+fn is_upkeep(process: &Path) -> bool {
+    let line = fs::read(process.join("cmdline")).unwrap_or_default();
+    let mut words = line.split(|byte| *byte == 0);
+    words.next().is_some_and(|program| program.ends_with(b"git"))
+        && words.take(3).eq([&b"maintenance"[..], b"run", b"--auto"])
 }
 
 /// A process that ended and that nobody has waited for.

@@ -17,7 +17,7 @@ use away::{Away, Note};
 pub use away::{left_over, lock, recover};
 
 use crate::base::Base;
-use crate::error::{Doing, Error, Result, shell_word};
+use crate::error::{Error, Result, shell_word};
 use crate::git::{Answer, Git};
 use crate::lock::Lock;
 use crate::out::Out;
@@ -112,6 +112,7 @@ impl Merge<'_> {
         if commits == 0 {
             return Err(self.nothing("has every commit of it"));
         }
+        self.checkout()?;
         let forward = git.look(["merge-base", "--is-ancestor", tip, self.head]).ask()?.ok();
         let setting = self.repo.config.get("merge.ff").map(str::to_lowercase);
         let only = self.how == How::FastForward || setting.as_deref() == Some("only");
@@ -163,13 +164,23 @@ impl Merge<'_> {
         step::reached();
         self.confirm(plan, &new)?;
         if plan.way == Way::Rebase {
-            let git = git.at(&self.sandbox.path);
-            let reset = git.call(["reset", "--keep", "--quiet", &new]);
-            let reset = reset.env("GIT_REFLOG_ACTION", "git sandbox merge --rebase");
-            reset.done("move the branch to its new commits")?;
+            self.follow(&git, &new)?;
         }
         step::reached();
         Ok(new)
+    }
+
+    /// Moves the branch, and the sandbox with it, to its new commits. What is in the way stays: the
+    /// target has it all.
+    fn follow(&self, git: &Git, new: &str) -> Result<()> {
+        let words = ["checkout", "--quiet", "--no-track", "--no-overwrite-ignore", "-B"];
+        let git = git.at(&self.sandbox.path);
+        let answer = git.refresh(words).args([self.branch, new, "--"]).ask()?;
+        if !answer.ok() {
+            let why = answer.words().join(" ");
+            self.out.warn(&format!("branch '{}' stays at its old commits: {why}", self.branch));
+        }
+        Ok(())
     }
 
     /// The target has every commit or, after a squash, merging the branch would change nothing.
@@ -230,11 +241,29 @@ impl Merge<'_> {
                 );
                 return Err(self.refused(why, None));
             }
-            if record.branch.as_deref() == Some(full) && !record.bare && record.path.is_dir() {
-                return Ok(Some((record.path.clone(), git_dir.clone())));
+            if record.branch.as_deref() != Some(full) || record.bare {
+                continue;
             }
+            let path = record.path.display();
+            if !record.path.is_dir() {
+                let why = format!("it is checked out in '{path}', which is not there");
+                let forget = format!("git sandbox rm {}", shell_word(&path.to_string()));
+                return Err(self.refused(why, Some(forget)));
+            }
+            self.is_idle(&record.path, git_dir)?;
+            return Ok(Some((record.path.clone(), git_dir.clone())));
         }
         Ok(None)
+    }
+
+    /// Refuses while a merge of the user's is in progress there, which undoing ours would undo.
+    fn is_idle(&self, folder: &Path, git_dir: &Path) -> Result<()> {
+        if !git_dir.join("MERGE_HEAD").exists() {
+            return Ok(());
+        }
+        let why = format!("a merge is in progress in '{}'", folder.display());
+        let status = format!("git -C {} status", shell_word(&folder.to_string_lossy()));
+        Err(self.refused(why, Some(status)))
     }
 
     /// A merge or a fast-forward, as `git merge` would.
@@ -265,7 +294,8 @@ impl Merge<'_> {
     fn merge_in(&self, git: &Git, folder: &Path, git_dir: &Path, way: &Way) -> Result<()> {
         let git = git.at(folder);
         let mut words = vec!["merge", "--no-edit", "--commit", "--no-squash"];
-        words.extend((self.how == How::FastForward).then_some("--ff-only"));
+        let only = *way == Way::FastForward && self.how != How::Merge;
+        words.extend(only.then_some("--ff-only"));
         words.extend(self.message.into_iter().flat_map(|message| ["-m", message]));
         // The short name is what git's message shows; but a tag of that name would win.
         let short = git.look(["rev-parse", "--verify", "--quiet", &format!("{}^0", self.branch)]);
@@ -301,9 +331,9 @@ impl Merge<'_> {
         tree: Option<&str>,
         words: &[&str],
     ) -> Result<()> {
+        self.is_idle(folder, git_dir)?;
         let note = Note::write(self, folder, git_dir, tree)?;
-        let orig_head = git_dir.join("ORIG_HEAD");
-        let before = fs::read(&orig_head).ok();
+        let before = orig_head(git)?;
         step::reached();
         let answer = git.call(words).env("GIT_MERGE_AUTOEDIT", "no").ask()?;
         step::reached();
@@ -320,15 +350,18 @@ impl Merge<'_> {
         if begun {
             git.call(["merge", "--abort"]).done("undo the merge")?;
         }
-        match before {
-            Some(bytes) => fs::write(&orig_head, bytes).at("write", &orig_head)?,
-            None if orig_head.exists() => fs::remove_file(&orig_head).at("remove", &orig_head)?,
-            None => {}
+        let words = match (before, orig_head(git)?) {
+            (before, after) if before == after => None,
+            (Some(before), _) => Some(vec!["ORIG_HEAD".to_owned(), before]),
+            (None, _) => Some(vec!["-d".to_owned(), "ORIG_HEAD".to_owned()]),
+        };
+        if let Some(words) = words {
+            git.look(["update-ref", "--no-deref"]).args(words).done("put ORIG_HEAD back")?;
         }
         note.remove()?;
         Err(match () {
-            () if !unmerged.is_empty() => self.conflict(&unmerged),
-            () if begun => self.refused("git did not commit it".into(), None),
+            () if begun && !unmerged.is_empty() => self.conflict(&unmerged),
+            () if begun => self.refused("git did not commit it, so it was undone".into(), None),
             () => self.not_taken(git, folder, &answer)?,
         })
     }
@@ -374,7 +407,8 @@ impl Merge<'_> {
         let away = Away::at(self, tip)?;
         let at = git.at(&away.path);
         let made = || {
-            let merge = at.look(["merge", "--squash", self.head]).ask()?;
+            // Whatever merge.ff says: it cannot go together with the other.
+            let merge = at.look(["merge", "--squash", "--ff", self.head]).ask()?;
             let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
             let unmerged = porcelain::paths(&at.look(unmerged).read("read the conflicts")?);
             if !unmerged.is_empty() {
@@ -450,9 +484,7 @@ impl Merge<'_> {
         }
         let range = [self.head, "--not", &self.into.branch.commit, "--"];
         let git = git.at(&self.repo.common);
-        let log =
-            git.look(["log", "--no-decorate", "--no-color", "--no-show-signature"]).args(range);
-        let log = log.read("read the commits")?;
+        let log = git.look(["rev-list", "--pretty=medium"]).args(range).read("read the commits")?;
         Ok(format!("Squashed commit of the following:\n\n{}", String::from_utf8_lossy(&log)))
     }
 
@@ -508,6 +540,11 @@ fn commit_tree(git: &Git, tree: &str, parents: &[&str], message: &str) -> Result
     let parents = parents.iter().flat_map(|parent| ["-p", parent]);
     let call = git.call(["commit-tree", "-m", message.trim_end()]).args(parents).arg(tree);
     Ok(call.line("commit the merge")?.to_string_lossy().into_owned())
+}
+
+fn orig_head(git: &Git) -> Result<Option<String>> {
+    let answer = git.look(["rev-parse", "--verify", "--quiet", "ORIG_HEAD"]).ask()?;
+    Ok(answer.ok().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned()))
 }
 
 fn read_head(git: &Git) -> Result<String> {

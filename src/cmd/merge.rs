@@ -122,9 +122,9 @@ fn bring_home(
         how: how(args),
         message: message.transpose()?,
     };
-    let plan = merge.plan()?;
     answer.branch = Some(branch.clone());
     answer.into = Some(into.name.clone());
+    let plan = merge.plan()?;
     answer.commits = Some(plan.commits);
     answer.reason = plan.in_words();
     let Some(lock) = lock else {
@@ -223,6 +223,9 @@ fn branch_of(args: &Args, here: &Here, sandbox: &Sandbox) -> Result<String> {
                 Some(commit) if Some(&commit) != sandbox.head.as_ref() => {
                     Err(refused(format!("branch '{branch}' exists and is elsewhere"), None))
                 }
+                Some(_) if here.is_on(Some(asked), &sandbox.entry) => {
+                    Err(refused(format!("branch '{branch}' is checked out elsewhere"), None))
+                }
                 _ => Ok(branch.to_owned()),
             }
         }
@@ -254,10 +257,11 @@ fn make_branch(
 
 /// Puts a detached sandbox on its branch.
 fn attach(here: &Here, sandbox: &Sandbox, branch: &str, lock: &Lock) -> Result<()> {
-    if sandbox.branch.is_some() {
+    let git = here.repo.git.holding(lock.file());
+    let head = keep::within(&git, &sandbox.entry, ["symbolic-ref", "--quiet", "HEAD"]).ask()?;
+    if head.ok() {
         return Ok(());
     }
-    let git = here.repo.git.holding(lock.file());
     let full = format!("refs/heads/{branch}");
     let words = ["symbolic-ref", "-m", "git sandbox: merged", "HEAD", &full];
     keep::within(&git, &sandbox.entry, words).done("put HEAD on the branch")

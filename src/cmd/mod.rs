@@ -13,7 +13,8 @@ mod setup;
 mod show;
 mod stop;
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use crate::args::Args;
 use crate::background;
@@ -130,6 +131,18 @@ impl Here {
             Some(word) => sandbox::find(&self.sandboxes, word),
             None => sandbox::current(&self.sandboxes, &self.repo),
         }
+    }
+
+    /// Whether another worktree than that of this entry is on a branch, or will go back to it.
+    fn is_on(&self, branch: Option<&OsStr>, entry: &Path) -> bool {
+        let main = (&self.worktrees.main, &self.repo.common);
+        let linked = self.worktrees.linked.iter().map(|tree| (&tree.record, &tree.entry));
+        let mut others = [main].into_iter().chain(linked).filter(|(_, other)| *other != entry);
+        others.any(|(record, git_dir)| {
+            let on = record.branch.as_deref().map(sandbox::short);
+            let on = on.or_else(|| sandbox::branch_held_by(git_dir));
+            on.is_some() && on.as_deref() == branch
+        })
     }
 
     fn reporter(&self) -> Result<Reporter<'_>> {

@@ -15,7 +15,7 @@ use crate::live::{self, Processes};
 use crate::lock::Lock;
 use crate::merged;
 use crate::out::Out;
-use crate::repo::{Repo, Worktree};
+use crate::repo::Repo;
 use crate::sandbox::{self, Sandbox, State};
 use crate::spec::{DELETE_BRANCH, DRY_RUN, FORCE, JSON};
 use crate::time::counted;
@@ -185,12 +185,6 @@ impl Remover<'_> {
         Ok(answer)
     }
 
-    fn also_on(&self, tree: &Worktree, sandbox: &Sandbox) -> bool {
-        let branch = tree.record.branch.as_deref().map(sandbox::short);
-        let branch = branch.or_else(|| sandbox::branch_held_by(&tree.entry));
-        tree.entry != sandbox.entry && branch == sandbox.branch
-    }
-
     /// Deletes the branch if its base or upstream has every commit of it, or its base all its changes;
     /// then its commits are kept. Its config stays, so that restore gives back all of it.
     fn delete_branch(&self, sandbox: &Sandbox, lock: &Lock, id: &str) -> Result<bool> {
@@ -201,7 +195,7 @@ impl Remover<'_> {
             self.out.warn(&format!("branch '{branch}' stays: {why}"));
             Ok(false)
         };
-        if self.here.worktrees.linked.iter().any(|tree| self.also_on(tree, sandbox)) {
+        if self.here.is_on(sandbox.branch.as_deref(), &sandbox.entry) {
             return stays("another worktree is on it");
         }
         if sandbox.detached {

@@ -133,7 +133,13 @@ pub fn left_over(repo: &Repo, worktrees: &Worktrees) -> Vec<PathBuf> {
 /// Takes it away. Whether there was anything.
 pub fn recover(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
     let mut changed = false;
-    for path in left_over(trash.repo, worktrees) {
+    let left = left_over(trash.repo, worktrees);
+    if left.is_empty() {
+        return false;
+    }
+    // Held until the end: nobody begins another merge meanwhile.
+    let Ok(Some(_lock)) = Lock::if_free(&lock_path(trash.repo)) else { return false };
+    for path in left {
         let used = worktrees.linked.iter().find(|tree| tree.record.path == path);
         let done = match used {
             Some(tree) => clear(trash, &path, &tree.entry),

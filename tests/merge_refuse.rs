@@ -1,0 +1,292 @@
+//! What `git sandbox merge` must not do: touch what somebody else is at, lose what is in the way,
+//! take a wrong branch for the target.
+
+use std::fs;
+
+use crate::merging::{PLACES, Scene, Target};
+use crate::removal::{Format, kept, repository, same};
+use crate::repo::{Test, write};
+
+const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n";
+const FORWARD: &str = "merged 'box' into 'dev': 2 commits, fast-forward\n";
+
+/// A merge of the user's own, in the main checkout: `a` is resolved and staged, `b` is not.
+fn own_merge(test: &Test) {
+    let app = test.app();
+    test.git(&["checkout", "--quiet", "-b", "else", "main"]);
+    test.commit(&app, "a", "else\n");
+    test.commit(&app, "b", "else\n");
+    test.git(&["checkout", "--quiet", "dev"]);
+    test.commit(&app, "a", "dev\n");
+    test.commit(&app, "b", "dev\n");
+    let merge = test.command("git", &app).args(["merge", "else"]).output().unwrap();
+    assert_eq!(merge.status.code(), Some(1));
+    write(&app.join("a"), "resolved\n");
+    test.git(&["add", "a"]);
+    write(&app.join("b"), "half\n");
+}
+
+#[test]
+fn a_merge_of_the_users_own_is_left_alone() {
+    let scene = Scene::new(Target::Here);
+    own_merge(&scene.test);
+    let text = "error: cannot merge 'box' into 'dev': a merge is in progress in '$APP'\n\
+                hint: git -C $APP status\n";
+    for how in [&[][..], &["--squash"], &["--rebase"], &["--dry-run"]] {
+        scene.refused(how, text);
+    }
+    write(&scene.test.app().join("b"), "resolved too\n");
+    scene.test.git(&["add", "b"]);
+    scene.refused(&[], text);
+    scene.test.git(&["commit", "--quiet", "-m", "own"]);
+    assert_eq!(scene.test.git(&["show", "dev:a", "dev:b"]), "resolved\nresolved too");
+    scene.merges(
+        &[],
+        &format!("{}{REMOVED}", FORWARD.replace("fast-forward", "with a merge commit")),
+    );
+}
+
+#[test]
+fn a_target_in_the_middle_of_a_rebase_is_left_alone() {
+    let scene = Scene::diverged(Target::Here);
+    let mut git = scene.test.command("git", &scene.test.app());
+    git.env("GIT_SEQUENCE_EDITOR", "sed -i 1ibreak").args(["rebase", "-i", "main"]);
+    assert!(git.output().unwrap().status.success());
+    for how in [&[][..], &["--squash"], &["--rebase"], &["--dry-run"]] {
+        scene.refused(
+            how,
+            "error: cannot merge 'box' into 'dev': 'dev' is in the middle of a rebase or bisect in \
+             '$APP'\n",
+        );
+    }
+}
+
+#[test]
+fn conflicts_that_are_there_already_are_left_alone() {
+    let scene = Scene::new(Target::Here);
+    let app = scene.test.app();
+    write(&app.join("a"), "stashed\n");
+    scene.test.git(&["stash", "push", "--quiet"]);
+    scene.test.commit(&app, "a", "dev\n");
+    let pop = scene.test.command("git", &app).args(["stash", "pop"]).output().unwrap();
+    assert_eq!(pop.status.code(), Some(1));
+    let before = scene.state();
+    let output = scene.test.run(&["merge", "box"]).output();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let last = "error: cannot merge 'box' into 'dev': uncommitted changes in";
+    assert!(stderr.contains(last), "{stderr}");
+    assert_eq!(output.status.code(), Some(1));
+    same(&scene.state(), &before);
+}
+
+#[test]
+fn a_target_whose_checkout_is_not_there_is_not_moved() {
+    let scene = Scene::new(Target::Sandbox);
+    let (dev, away) = (scene.dev.clone().unwrap(), scene.test.home.join("away"));
+    fs::rename(&dev, &away).unwrap();
+    scene.refused(
+        &[],
+        "error: cannot merge 'box' into 'dev': it is checked out in '$ROOT/dev', which is not there\n\
+         hint: git sandbox rm $ROOT/dev\n",
+    );
+    fs::rename(&away, &dev).unwrap();
+    assert_eq!(scene.test.git_in(&dev, &["status", "--porcelain"]), "");
+    scene.merges(&[], &format!("{FORWARD}{REMOVED}"));
+}
+
+#[test]
+fn another_name_of_a_branch_stands_for_it() {
+    let scene = Scene::new(Target::Here);
+    scene.test.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/dev"]);
+    scene.merges(&["--into", "alias"], &format!("{FORWARD}{REMOVED}"));
+    assert_eq!(scene.test.git(&["symbolic-ref", "refs/heads/alias"]), "refs/heads/dev");
+}
+
+#[test]
+fn tags_of_the_same_names_do_not_matter() {
+    for target in PLACES {
+        for config in [None, Some("commit.gpgsign")] {
+            let scene = Scene::diverged(target);
+            scene.test.git(&["tag", "box", "main"]);
+            scene.test.git(&["tag", "dev", "main"]);
+            if let Some(key) = config {
+                // With this it goes through a worktree of its own.
+                scene.test.git(&["config", key, "false"]);
+            }
+            let tips = ["refs/heads/dev", "refs/heads/box"].map(|name| scene.commit(name));
+            let how = "merged 'box' into 'dev': 2 commits, with a merge commit\n";
+            scene.merges(&["-m", "x"], &format!("{how}{REMOVED}"));
+            assert_eq!(
+                scene.test.git(&["log", "-1", "--format=%P", "refs/heads/dev"]),
+                tips.join(" ")
+            );
+            assert_eq!(scene.commit("refs/tags/dev"), scene.commit("main"));
+        }
+    }
+}
+
+#[test]
+fn merge_ff_does_not_forbid_a_squash_or_a_rebase() {
+    for (setting, how, words) in [
+        ("only", "--squash", "squashed"),
+        ("false", "--squash", "squashed"),
+        ("false", "--rebase", "fast-forward"),
+    ] {
+        for hook in [false, true] {
+            let scene = Scene::new(Target::Here);
+            scene.test.git(&["config", "merge.ff", setting]);
+            if hook {
+                scene.test.script("app/.git/hooks/pre-commit", "");
+            }
+            let text = format!("merged 'box' into 'dev': 2 commits, {words}\n{REMOVED}");
+            scene.merges(&[how], &text);
+            assert_eq!(scene.test.git(&["rev-list", "--merges", "dev"]), "");
+        }
+    }
+}
+
+#[test]
+fn merge_ff_false_makes_a_merge_commit() {
+    for target in PLACES {
+        let scene = Scene::new(target);
+        scene.test.git(&["config", "merge.ff", "false"]);
+        let how = "merged 'box' into 'dev': 2 commits, with a merge commit\n";
+        scene.merges(&[], &format!("{how}{REMOVED}"));
+        assert_eq!(scene.test.git(&["rev-list", "--merges", "--count", "dev"]), "1");
+    }
+}
+
+#[test]
+fn what_a_rebase_would_overwrite_in_the_sandbox_stays() {
+    let scene = Scene::with(Target::Here, |test| {
+        write(&test.app().join("x.log"), "theirs\n");
+        test.git(&["add", "--force", "x.log"]);
+        test.git(&["commit", "--quiet", "-m", "theirs"]);
+    });
+    write(&scene.path.join("x.log"), "ignored, but mine\n");
+    let tip = scene.commit("box");
+    let output = scene.test.run(&["merge", "box", "--rebase", "--keep"]).output();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.starts_with("warning: branch 'box' stays at its old commits: "), "{stderr}");
+    assert!(output.status.success());
+    assert_eq!(fs::read_to_string(scene.path.join("x.log")).unwrap(), "ignored, but mine\n");
+    assert_eq!(scene.commit("box"), tip);
+    assert_eq!(scene.files("dev"), ["mine", "mine too", "x.log"]);
+    scene.is_clean();
+}
+
+fn detached(target: Target) -> Scene {
+    let scene = Scene::diverged(target);
+    scene.test.git_in(&scene.path, &["checkout", "--quiet", "--detach"]);
+    scene.test.git(&["branch", "--quiet", "-D", "box"]);
+    scene
+}
+
+#[test]
+fn a_detached_sandbox_needs_a_branch() {
+    let scene = detached(Target::Here);
+    scene.refused(
+        &[],
+        "error: cannot merge 'box': it is detached and has no branch\n\
+         hint: git sandbox merge box --branch <branch>\n",
+    );
+    scene.refused(
+        &["--branch", "main"],
+        "error: cannot merge 'box': branch 'main' exists and is elsewhere\n",
+    );
+    let tip = scene.test.git_in(&scene.path, &["rev-parse", "HEAD"]);
+    for (how, words) in
+        [(&["--squash"][..], "squashed"), (&["--rebase"], "rebased"), (&[], "with a merge commit")]
+    {
+        for target in PLACES {
+            let scene = detached(target);
+            let text = format!("merged 'box' into 'dev': 2 commits, {words}\n");
+            scene.merges(&[&["--branch", "made", "--keep"], how].concat(), &text);
+            assert_eq!(
+                scene.test.git_in(&scene.path, &["symbolic-ref", "HEAD"]),
+                "refs/heads/made"
+            );
+            let wanted = if words == "rebased" { scene.commit("dev") } else { tip.clone() };
+            assert_eq!(scene.commit("made"), wanted);
+        }
+    }
+}
+
+#[test]
+fn the_branch_of_a_detached_sandbox_goes_again_if_nothing_was_merged() {
+    let scene = Scene::clashing(Target::Here);
+    scene.test.git_in(&scene.path, &["checkout", "--quiet", "--detach"]);
+    scene.test.git(&["branch", "--quiet", "-D", "box"]);
+    for how in [&[][..], &["--squash"], &["--rebase"]] {
+        scene.refused(
+            &[&["--branch", "made"], how].concat(),
+            "error: cannot merge 'box' into 'dev': conflict in 'mine'\n\
+             hint: resolve it there: git -C $ROOT/box merge dev\n",
+        );
+    }
+}
+
+#[test]
+fn a_branch_that_is_checked_out_elsewhere_is_neither_taken_nor_deleted() {
+    let scene = Scene::new(Target::Nowhere);
+    scene.test.git_in(&scene.path, &["checkout", "--quiet", "--detach"]);
+    scene.test.git(&["checkout", "--quiet", "box"]);
+    scene.refused(
+        &["--branch", "box", "--delete-branch"],
+        "error: cannot merge 'box': branch 'box' is checked out elsewhere\n",
+    );
+    scene.test.git_in(&scene.path, &["checkout", "--quiet", "--ignore-other-worktrees", "box"]);
+    let warning = "warning: branch 'box' stays: another worktree is on it\n";
+    let run = scene.test.run(&["merge", "box", "--delete-branch"]);
+    run.stderr(&format!("{FORWARD}{REMOVED}{warning}")).code(1);
+    scene.is_clean();
+}
+
+#[test]
+fn a_deleted_branch_comes_back_after_every_sort_of_merge() {
+    for (how, words, note) in [
+        (&[][..], "with a merge commit", ""),
+        (&["--squash"], "squashed", "kept its commits in refs/sandbox/kept/box-ID\n"),
+        (&["--rebase"], "rebased", "kept 2 commits only here in refs/sandbox/kept/box-ID\n"),
+    ] {
+        let scene = Scene::diverged(Target::Nowhere);
+        let tip = scene.commit("box");
+        let text = format!(
+            "merged 'box' into 'dev': 2 commits, {words}\n{REMOVED}{note}deleted branch 'box'\n"
+        );
+        scene.merges(&[how, &["--delete-branch"]].concat(), &text);
+        assert_eq!(scene.test.branches(), ["dev", "main"]);
+        scene.test.git(&["reflog", "expire", "--expire=now", "--all"]);
+        scene.test.git(&["gc", "--quiet", "--prune=now"]);
+        scene.test.git(&["cat-file", "-e", &tip]);
+        scene
+            .test
+            .run(&["restore", "box"])
+            .stdout("$ROOT/box\n")
+            .stderr("restored 'box'\nre-created branch 'box'\n")
+            .ok();
+        let wanted = if words == "rebased" { scene.commit("dev") } else { tip.clone() };
+        assert_eq!(scene.commit("box"), wanted);
+        scene.test.git(&["cat-file", "-e", &tip]);
+        scene.is_clean();
+        // What its reflog no longer names stays kept.
+        assert_eq!(kept(&scene.test).is_empty(), words != "rebased");
+    }
+}
+
+#[test]
+fn a_failed_merge_puts_orig_head_back_in_a_table_too() {
+    let Some(test) = repository(Format::Reftable) else { return };
+    let scene = Scene::of(test, Target::Here, |test| drop(test.commit(&test.app(), "t", "t\n")));
+    scene.test.script("app/.git/hooks/commit-msg", "exit 1");
+    for orig_head in [None, Some("main")] {
+        if let Some(name) = orig_head {
+            scene.test.git(&["update-ref", "ORIG_HEAD", name]);
+        }
+        scene.refused(
+            &[],
+            "Not committing merge; use 'git commit' to complete the merge.\n\
+             error: cannot merge 'box' into 'dev': git did not commit it, so it was undone\n",
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! Whether a sandbox's work is in its base: what counts as merged, what does not, and what may be
+//! done on that ground.
+
+use std::path::PathBuf;
+
+use crate::removal::{Format, kept, repository};
+use crate::repo::{Test, write};
+
+/// A sandbox with two commits that change one file each.
+fn two_commits() -> (Test, PathBuf) {
+    let test = repository(Format::Files).unwrap();
+    write(&test.app().join("long"), &(1..40).map(|n| format!("{n}\n")).collect::<String>());
+    test.git(&["add", "long"]);
+    test.git(&["commit", "--quiet", "-m", "long"]);
+    let path = test.new_sandbox(&["box"]);
+    change(&test, &path, 10, "ten");
+    change(&test, &path, 12, "twelve");
+    (test, path)
+}
+
+/// Commits a change of one line of `long`.
+fn change(test: &Test, path: &std::path::Path, line: usize, text: &str) {
+    let file = std::fs::read_to_string(path.join("long")).unwrap();
+    let mut lines: Vec<_> = file.lines().collect();
+    lines[line - 1] = text;
+    write(&path.join("long"), &(lines.join("\n") + "\n"));
+    test.git_in(path, &["commit", "--quiet", "--all", "-m", text]);
+}
+
+fn is_merged(test: &Test) -> bool {
+    let list = test.json(&["list", "--json"]);
+    let show = test.json(&["show", "box", "--json"]);
+    assert_eq!(list[0]["merged"], show["merged"]);
+    show["merged"].as_bool().unwrap()
+}
+
+/// `rm --delete-branch` deletes the branch, and its commits can always be had back.
+fn goes_and_comes_back(test: &Test, by_content: bool) {
+    let tip = test.git(&["rev-parse", "box"]);
+    let before = test.git(&["log", "--format=%H", "box"]);
+    let output = test.run(&["rm", "--delete-branch", "box"]).output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!test.branches().contains(&"box".to_owned()));
+    assert_eq!(!kept(test).is_empty(), by_content);
+    test.git(&["reflog", "expire", "--expire=now", "--all"]);
+    test.git(&["gc", "--quiet", "--prune=now"]);
+    assert_eq!(test.git(&["log", "--format=%H", &tip]), before);
+    let output = test.run(&["restore", "box"]).output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(test.git(&["rev-parse", "box"]), tip);
+}
+
+fn stays(test: &Test) {
+    let tip = test.git(&["rev-parse", "box"]);
+    let output = test.run(&["rm", "--delete-branch", "box"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(test.git(&["rev-parse", "box"]), tip);
+}
+
+#[test]
+fn the_same_commit_and_an_ancestor_are_merged() {
+    let (test, _) = two_commits();
+    assert!(!is_merged(&test));
+    test.git(&["merge", "--quiet", "--ff-only", "box"]);
+    assert!(is_merged(&test));
+    change(&test, &test.app(), 12, "another");
+    assert!(is_merged(&test));
+    goes_and_comes_back(&test, false);
+}
+
+#[test]
+fn a_squash_is_merged_whatever_came_after_it_in_other_places() {
+    let (test, _) = two_commits();
+    change(&test, &test.app(), 30, "before");
+    test.git(&["merge", "--quiet", "--squash", "box"]);
+    test.git(&["commit", "--quiet", "-m", "squashed"]);
+    assert!(is_merged(&test));
+    change(&test, &test.app(), 35, "after");
+    assert!(is_merged(&test));
+    goes_and_comes_back(&test, true);
+}
+
+#[test]
+fn a_squash_is_merged_though_its_lines_were_changed_again() {
+    let (test, _) = two_commits();
+    test.git(&["merge", "--quiet", "--squash", "box"]);
+    test.git(&["commit", "--quiet", "-m", "squashed"]);
+    change(&test, &test.app(), 10, "again");
+    change(&test, &test.app(), 12, "and again");
+    assert!(is_merged(&test));
+    goes_and_comes_back(&test, true);
+}
+
+#[test]
+fn picked_commits_are_merged_though_their_lines_were_changed_again() {
+    let (test, _) = two_commits();
+    change(&test, &test.app(), 30, "before");
+    test.git(&["cherry-pick", "box~1"]);
+    assert!(!is_merged(&test));
+    test.git(&["cherry-pick", "box"]);
+    assert!(is_merged(&test));
+    change(&test, &test.app(), 10, "again");
+    change(&test, &test.app(), 12, "and again");
+    assert!(is_merged(&test));
+    goes_and_comes_back(&test, true);
+}
+
+#[test]
+fn a_rebased_branch_is_merged() {
+    let (test, path) = two_commits();
+    change(&test, &test.app(), 30, "before");
+    test.git_in(&path, &["rebase", "--quiet", "main"]);
+    test.git(&["merge", "--quiet", "--ff-only", "box"]);
+    // As it was before its rebase, on another machine say.
+    test.git_in(&path, &["reset", "--quiet", "--hard", "box@{1}"]);
+    assert!(is_merged(&test));
+    goes_and_comes_back(&test, true);
+}
+
+#[test]
+fn what_only_the_upstream_of_the_base_has_is_merged() {
+    let (test, _) = two_commits();
+    test.git_in(&test.home, &["clone", "--quiet", "app", "hub"]);
+    let hub = test.home.join("hub");
+    test.git(&["remote", "add", "hub", &hub.display().to_string()]);
+    test.git(&["fetch", "--quiet", "hub"]);
+    test.git(&["branch", "--quiet", "--set-upstream-to=hub/main", "main"]);
+    assert!(!is_merged(&test));
+    test.git_in(&hub, &["merge", "--quiet", "--squash", "origin/box"]);
+    test.git_in(&hub, &["commit", "--quiet", "-m", "squashed"]);
+    test.git(&["fetch", "--quiet", "hub"]);
+    assert!(is_merged(&test));
+    goes_and_comes_back(&test, true);
+}
+
+#[test]
+fn a_commit_and_its_revert_are_never_lost() {
+    let (test, path) = two_commits();
+    test.git_in(&path, &["revert", "--no-edit", "HEAD~1.."]);
+    test.git_in(&path, &["revert", "--no-edit", "HEAD~2"]);
+    goes_and_comes_back(&test, true);
+}
+
+#[test]
+fn work_that_is_elsewhere_or_nowhere_is_not_merged() {
+    let (test, path) = two_commits();
+    test.git(&["checkout", "--quiet", "-b", "other"]);
+    test.git(&["merge", "--quiet", "box"]);
+    assert!(!is_merged(&test));
+    test.git(&["checkout", "--quiet", "main"]);
+    test.git(&["merge", "--quiet", "--squash", "box~1"]);
+    test.git(&["commit", "--quiet", "-m", "half"]);
+    assert!(!is_merged(&test));
+    test.git(&["merge", "--quiet", "--squash", "box"]);
+    test.git(&["commit", "--quiet", "-m", "whole"]);
+    assert!(is_merged(&test));
+    change(&test, &path, 14, "more");
+    assert!(!is_merged(&test));
+    stays(&test);
+}
+
+#[test]
+fn a_squash_that_was_reverted_may_count_but_loses_nothing() {
+    let (test, _) = two_commits();
+    test.git(&["merge", "--quiet", "--squash", "box"]);
+    test.git(&["commit", "--quiet", "-m", "squashed"]);
+    test.git(&["revert", "--no-edit", "HEAD"]);
+    goes_and_comes_back(&test, is_merged(&test));
+}
+
+#[test]
+fn an_unrelated_history_is_not_merged_and_disturbs_no_other() {
+    let (test, path) = two_commits();
+    test.git(&["merge", "--quiet", "--squash", "box"]);
+    test.git(&["commit", "--quiet", "-m", "squashed"]);
+    let odd = test.new_sandbox(&["alone"]);
+    test.git_in(&odd, &["checkout", "--quiet", "--orphan", "root"]);
+    test.git_in(&odd, &["commit", "--quiet", "-m", "root"]);
+    test.git_in(&odd, &["checkout", "--quiet", "-B", "alone"]);
+    let list = test.json(&["list", "--json"]);
+    let merged: Vec<_> =
+        list.as_array().unwrap().iter().map(|it| (&it["name"], &it["merged"])).collect();
+    assert_eq!(merged, [(&"alone".into(), &false.into()), (&"box".into(), &true.into())]);
+    // And one that was merged with it.
+    test.git_in(
+        &path,
+        &["merge", "--quiet", "--allow-unrelated-histories", "-s", "ours", "--no-edit", "alone"],
+    );
+    assert!(!test.json(&["show", "box", "--json"])["merged"].as_bool().unwrap());
+}
+
+#[test]
+fn merge_commits_in_the_branch_do_not_hinder() {
+    let (test, path) = two_commits();
+    change(&test, &test.app(), 30, "before");
+    test.git_in(&path, &["merge", "--quiet", "--no-edit", "main"]);
+    change(&test, &path, 14, "fourteen");
+    test.git(&["merge", "--quiet", "--squash", "box"]);
+    test.git(&["commit", "--quiet", "-m", "squashed"]);
+    assert!(is_merged(&test));
+    goes_and_comes_back(&test, true);
+}
+
+#[test]
+fn reap_merged_takes_them_and_nothing_else() {
+    let (test, path) = two_commits();
+    let open = test.new_sandbox(&["open"]);
+    change(&test, &open, 20, "open");
+    let fresh = test.new_sandbox(&["fresh"]);
+    test.git(&["merge", "--quiet", "--squash", "box"]);
+    test.git(&["commit", "--quiet", "-m", "squashed"]);
+    let dry = test.run(&["reap", "--merged", "--dry-run"]).output();
+    assert!(dry.status.success());
+    assert!(path.exists());
+    let output = test.run(&["reap", "--merged"]).output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!path.exists() && open.exists() && fresh.exists());
+    assert!(test.branches().contains(&"box".to_owned()));
+}
+
+/// How many git processes a command starts.
+fn processes(test: &Test, words: &[&str]) -> usize {
+    let log = test.home.join("starts");
+    drop(std::fs::remove_file(&log));
+    let path = test.fake_git("echo \"$@\" >>\"$HOME/starts\"; exec \"$GIT\" \"$@\"");
+    let output = test.program(&test.app(), words).env("PATH", path).output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    std::fs::read_to_string(log).unwrap().lines().filter(|line| !line.contains("status")).count()
+}
+
+#[test]
+fn two_hundred_branches_take_as_many_processes_as_ten() {
+    let test = repository(Format::Files).unwrap();
+    // A third is merged by content, a third was picked and then changed again, a third is not merged.
+    let commit = |branch: &str, from: &str, file: &str, text: &str| {
+        format!(
+            "commit refs/heads/{branch}\ncommitter A <a@b> 1767225600 +0000\ndata 2\nx\n{from}\
+             M 644 inline {file}\ndata {}\n{text}\n",
+            text.len()
+        )
+    };
+    let mut input = String::new();
+    for number in 0..200 {
+        let file = format!("f{number}");
+        input += &commit(&format!("b{number}"), "from refs/heads/main^0\n", &file, "own\n");
+    }
+    for number in 0..200 {
+        let (file, start) =
+            (format!("f{number}"), if number == 0 { "from refs/heads/main^0\n" } else { "" });
+        let texts: &[&str] = [&["own\n"][..], &["own\n", "again\n"], &["other\n"]][number % 3];
+        for (index, text) in texts.iter().enumerate() {
+            input += &commit("base", if index == 0 { start } else { "" }, &file, text);
+        }
+    }
+    let file = test.home.join("import");
+    write(&file, &input);
+    let mut git = test.command("git", &test.app());
+    let import = std::fs::File::open(&file).unwrap();
+    let output = git.args(["fast-import", "--quiet"]).stdin(import).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut counts = Vec::new();
+    for range in [0..10, 10..200] {
+        for number in range {
+            let branch = format!("b{number}");
+            let path = test.at(&branch);
+            test.git(&["worktree", "add", "--quiet", &path.display().to_string(), &branch]);
+            let entry = test.app().join(".git/worktrees").join(&branch);
+            write(&entry.join("sandbox.json"), "{\"base\": \"base\"}");
+        }
+        counts.push(processes(&test, &["list", "--json"]));
+    }
+    assert_eq!(counts[0], counts[1]);
+    let list = test.json(&["list", "--json"]);
+    let of = |name: String| list.as_array().unwrap().iter().find(|it| it["name"] == name).unwrap();
+    for number in 0..200 {
+        let merged = of(format!("b{number}"))["merged"].as_bool().unwrap();
+        assert_eq!(merged, number % 3 != 2, "{number}");
+    }
+}
