@@ -41,6 +41,7 @@ pub enum Error {
     Unfinished { name: String },
     Gone { name: String },
     NotForgotten { name: String, path: PathBuf, why: String },
+    Moved { name: String, path: PathBuf },
     UnknownSandbox { name: String, nearest: Option<String> },
     Ambiguous { word: String, candidates: Vec<String> },
     NotInASandbox,
@@ -134,6 +135,7 @@ impl Error {
             Error::Unfinished { name } | Error::Gone { name } => {
                 vec![format!("git sandbox new {}", shell_word(name))]
             }
+            Error::Moved { .. } => vec!["git sandbox doctor --fix".into()],
             Error::NotForgotten { path, .. } => vec![
                 "if you can do without them:".into(),
                 format!(
@@ -220,6 +222,9 @@ impl fmt::Display for Error {
             Error::Gone { name } => write!(f, "the folder of sandbox '{name}' is gone"),
             Error::NotForgotten { name, why, .. } => {
                 write!(f, "cannot forget '{name}', whose folder is gone: {why}")
+            }
+            Error::Moved { name, path } => {
+                write!(f, "cannot forget '{name}': its folder was moved to '{}'", path.display())
             }
             Error::Damaged { name, why } => write!(f, "sandbox '{name}' is damaged: {why}"),
             Error::UnknownSandbox { name, .. } => write!(f, "no sandbox is called '{name}'"),

@@ -207,6 +207,15 @@ impl Place {
         matching(&self.root.join(".trash"), "", "")
     }
 
+    /// A folder below the root that names this private git dir, whatever that names itself.
+    pub fn folder_of(&self, entry: &Path) -> Option<PathBuf> {
+        let homes = matching(&self.root, "", "");
+        let inside = homes.iter().flat_map(|home| matching(home, "", ""));
+        inside
+            .chain(homes.iter().cloned())
+            .find(|folder| folder_points_to(folder).is_some_and(|named| named == entry))
+    }
+
     fn other_name(&self) -> OsString {
         let mut name = self.project.clone();
         name.push("-");

@@ -391,6 +391,9 @@ impl Trash<'_> {
     /// Forgets a sandbox whose folder is gone; what only its entry holds is kept. What that is, in
     /// words.
     pub fn forget(&self, sandbox: &Sandbox) -> Result<Option<String>> {
+        if let Some(path) = self.place.folder_of(&sandbox.entry) {
+            return Err(Error::Moved { name: sandbox.name(), path });
+        }
         if let Some(why) = gather::modules_with_work(&self.git, &sandbox.entry) {
             return Err(Error::NotForgotten {
                 name: sandbox.name(),

@@ -365,3 +365,35 @@ fn a_git_that_is_too_old_is_named() {
             .refused();
     }
 }
+
+/// From 2.48 on git can be told to write relative pointers; before, it does not listen.
+#[test]
+fn relative_pointers_are_made_kept_and_brought_back_as_git_makes_them() {
+    let test = Test::new();
+    test.git(&["config", "worktree.useRelativePaths", "true"]);
+    test.git(&["worktree", "add", "--quiet", "--detach", "../plain"]);
+    let path = test.new_sandbox(&["fix", "A task"]);
+    let form = |folder: &Path| {
+        let dot_git = fs::read_to_string(folder.join(".git")).unwrap();
+        let entry = test.git_in(folder, &["rev-parse", "--absolute-git-dir"]);
+        let gitdir = fs::read_to_string(Path::new(&entry).join("gitdir")).unwrap();
+        (dot_git.starts_with("gitdir: /"), gitdir.starts_with('/'))
+    };
+    let plain = form(&test.home.join("plain"));
+    assert_eq!(form(&path), plain);
+    write(&path.join("work"), "mine\n");
+    assert_eq!(test.json(&["show", "fix", "--json"])["state"], "ready");
+    test.run(&["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr("task: A task\nresumed sandbox 'fix'\n")
+        .ok();
+    assert!(test.run(&["rm", "--force", "fix"]).output().status.success());
+    assert!(!path.exists());
+    test.git(&["worktree", "prune", "--expire=now"]);
+    assert!(test.run(&["restore", "fix"]).output().status.success());
+    assert_eq!(fs::read_to_string(path.join("work")).unwrap(), "mine\n");
+    assert_eq!(form(&path), plain);
+    assert_eq!(test.git_in(&path, &["status", "--porcelain", "--branch"]), "## fix\n?? work");
+    test.run(&["doctor"]).stdout("").stderr("all is well\n").ok();
+    test.run(&["list", "--names"]).stdout("fix\nplain\n").ok();
+}

@@ -234,6 +234,40 @@ fn an_ordinary_look_would_have_started_them() {
     }
 }
 
+#[test]
+fn what_was_checked_out_is_not_run() {
+    let test = Test::new();
+    let program = canary(&test, "checked-out", 0);
+    let config = format!("[sandbox]\n\tsetup = {program}\n\tagent = {program}\n");
+    let modules = format!("[submodule \"x\"]\n\tpath = x\n\turl = ../x\n\tupdate = !{program}\n");
+    let files = [
+        (".gitconfig", config.as_str()),
+        (".git-sandbox", &config),
+        (".sandbox/setup", &format!("#!/bin/sh\n{program}\n")),
+        (".githooks/post-checkout", &format!("#!/bin/sh\n{program}\n")),
+        ("hooks/post-checkout", &format!("#!/bin/sh\n{program}\n")),
+        (".gitmodules", &modules),
+        (".gitattributes", "* filter=nobodys\n"),
+        (".worktreeinclude", &program),
+        (".envrc", &program),
+    ];
+    for (name, text) in files {
+        write(&test.app().join(name), text);
+        test.git(&["add", "--force", name]);
+        test.git(&["update-index", "--chmod=+x", name]);
+    }
+    test.git(&["commit", "--quiet", "-m", "files"]);
+    test.git(&["reset", "--quiet", "--hard"]);
+    ran(&test);
+    let made = test.new_sandbox(&["box", "A task"]);
+    assert!(made.join(".sandbox/setup").exists());
+    for words in LOOKS {
+        drop(test.run(words).output());
+    }
+    drop(test.run_in(&made, &["run", "--", "true"]).output());
+    assert_eq!(ran(&test), [""; 0]);
+}
+
 /// A sandbox with work in it, whose config says that its files are elsewhere, where all is clean.
 fn led_astray(keys: &str) -> (Test, std::path::PathBuf) {
     let test = Test::new();

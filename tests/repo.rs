@@ -34,7 +34,7 @@ impl Test {
         let home = dir.path().canonicalize().unwrap();
         let config = "[user]\n\tname = A U Thor\n\temail = author@example.com\n\
                       [init]\n\tdefaultBranch = main\n[advice]\n\tdetachedHead = false\n\
-                      [protocol \"file\"]\n\tallow = always\n";
+                      [protocol \"file\"]\n\tallow = always\n[maintenance]\n\tauto = false\n";
         fs::write(home.join(".gitconfig"), config).unwrap();
         Test { _dir: dir, home }
     }

@@ -115,3 +115,25 @@ fn commits_of_a_submodule_are_not_lost() {
     let object = format!("objects/{}/{} ", &id[..2], &id[2..]);
     assert!(tree(&test.home, &[]).contains(&object), "its commit is nowhere");
 }
+
+#[test]
+fn one_that_was_only_moved_within_the_root_is_not_forgotten() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("work"), "mine\n");
+    fs::rename(&path, test.at("moved")).unwrap();
+    let before = tree(&test.home, &["sandbox.lock"]);
+    for words in [&["rm", "box"][..], &["rm", "--force", "box"], &["new", "box"]] {
+        test.run(words)
+            .stderr(
+                "error: cannot forget 'box': its folder was moved to '$ROOT/moved'\n\
+                 hint: git sandbox doctor --fix\n",
+            )
+            .code(1);
+        assert_eq!(tree(&test.home, &["sandbox.lock"]), before);
+    }
+    test.run(&["doctor", "--fix"])
+        .stdout("fixed: $ROOT/moved: it was moved here, and git looks for it elsewhere\n")
+        .ok();
+    assert_eq!(test.git_in(&test.at("moved"), &["status", "--porcelain"]), "?? work");
+}
