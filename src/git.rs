@@ -9,7 +9,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -161,24 +163,18 @@ impl Git {
         let mut path = self.call(["--exec-path"]).line("find git's programs")?;
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
-        let set = |run: duct::Expression| run.env("PATH", path).env("GIT_PREFIX", prefix);
-        let run = self.program(hook, args, set).stdin_null();
-        let output = run.stdout_to_stderr().run().at("run", hook)?;
-        Ok(output.status.code())
+        let mut run = self.program(hook, args);
+        run.env("PATH", path).env("GIT_PREFIX", prefix);
+        let status = run.stdin(Stdio::null()).stdout(io::stderr()).status().at("run", hook)?;
+        Ok(status.code())
     }
 
-    fn program<S: AsRef<OsStr>>(
-        &self,
-        program: &Path,
-        words: &[S],
-        set: impl FnOnce(duct::Expression) -> duct::Expression,
-    ) -> duct::Expression {
-        let words = words.iter().map(|word| word.as_ref().to_owned());
+    fn program<S: AsRef<OsStr>>(&self, program: &Path, words: &[S]) -> Command {
         #[expect(clippy::disallowed_methods, reason = "the one place")]
-        let run = duct::cmd(program.as_os_str(), words).dir(&self.dir).unchecked();
-        let mut run = set(run);
+        let mut run = Command::new(program);
+        run.args(words).current_dir(&self.dir);
         for name in &*self.removed {
-            run = run.env_remove(name);
+            run.env_remove(name);
         }
         run
     }
@@ -194,9 +190,9 @@ pub fn start_ourselves(words: &[&str], dir: &Path) -> Result<()> {
     let git = Git::here()?;
     let removed = known.lines().chain(LOCAL).chain(KEPT).map(OsString::from).collect();
     let git = Git { dir: dir.to_owned(), removed, ..git };
-    let run = git.program(&program, words, |run| run);
-    let run = run.stdin_null().stdout_null().stderr_null();
-    run.start().map(drop).doing(|| "start the background".into())
+    let mut run = git.program(&program, words);
+    run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    run.spawn().map(drop).doing(|| "start the background".into())
 }
 
 /// A call of git.
@@ -234,20 +230,28 @@ impl Call<'_> {
 
     /// Starts it, to be waited for later.
     pub fn start(self) -> Result<Running> {
-        let run = self.expression()?.stdout_capture().stderr_capture();
-        Ok(Running(run.start().doing(|| "start git".into())?))
+        let stdin = self.stdin()?;
+        self.spawn(stdin)
     }
 
     /// Runs it with input of ours.
     pub fn ask_with(self, input: Vec<u8>) -> Result<Answer> {
-        let run = self.program().stdin_bytes(input);
-        Running(run.stdout_capture().stderr_capture().start().doing(|| "start git".into())?).wait()
+        let mut running = self.spawn(Stdio::piped())?;
+        let Some(mut stdin) = running.0.stdin.take() else { return running.wait() };
+        // One that ends without reading all of it says why by its exit code.
+        let writer = std::thread::spawn(move || drop(stdin.write_all(&input)));
+        let answer = running.wait();
+        let _ = writer.join();
+        answer
     }
 
     /// Runs it with its messages and progress going to the user.
     pub fn show(self) -> Result<Answer> {
-        let output = self.expression()?.stdout_null().run().doing(|| "start git".into())?;
-        Ok(Answer { code: output.status.code(), stdout: Vec::new(), stderr: Vec::new() })
+        let stdin = self.stdin()?;
+        let mut run = self.command();
+        let status = run.stdin(stdin).stdout(Stdio::null()).status();
+        let status = status.doing(|| "start git".into())?;
+        Ok(Answer { code: status.code(), stdout: Vec::new(), stderr: Vec::new() })
     }
 
     /// Its stdout; an exit code other than 0 is an error.
@@ -273,19 +277,24 @@ impl Call<'_> {
         self.read(doing).map(drop)
     }
 
-    fn program(&self) -> duct::Expression {
-        // Of two calls about one variable duct heeds the inner one: set before removed.
-        let set = |run: duct::Expression| {
-            self.variables.iter().fold(run, |run, (name, value)| run.env(name, value))
-        };
-        self.git.program(&self.git.program, &self.words, set)
+    fn command(&self) -> Command {
+        let mut run = self.git.program(&self.git.program, &self.words);
+        for (name, value) in &self.variables {
+            run.env(name, value);
+        }
+        run
     }
 
-    fn expression(&self) -> Result<duct::Expression> {
-        let run = self.program();
+    fn spawn(self, stdin: Stdio) -> Result<Running> {
+        let mut run = self.command();
+        run.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(Running(run.spawn().doing(|| "start git".into())?))
+    }
+
+    fn stdin(&self) -> Result<Stdio> {
         Ok(match &self.git.held {
-            Some(lock) => run.stdin_file(lock.try_clone().doing(|| "share a lock".into())?),
-            None => run.stdin_null(),
+            Some(lock) => lock.try_clone().doing(|| "share a lock".into())?.into(),
+            None => Stdio::null(),
         })
     }
 }
@@ -293,12 +302,12 @@ impl Call<'_> {
 /// A git at work.
 #[derive(Debug)]
 #[must_use]
-pub struct Running(duct::Handle);
+pub struct Running(Child);
 
 impl Running {
     /// Its answer.
     pub fn wait(self) -> Result<Answer> {
-        let output = self.0.into_output().doing(|| "wait for git".into())?;
+        let output = self.0.wait_with_output().doing(|| "wait for git".into())?;
         Ok(Answer { code: output.status.code(), stdout: output.stdout, stderr: output.stderr })
     }
 }
