@@ -19,6 +19,7 @@ mod in_use_run;
 mod include;
 mod kinds;
 mod list;
+mod list_terminal;
 mod new;
 mod ordinary_user;
 mod orphans;
