@@ -57,6 +57,7 @@ mod sync;
 mod sync_man;
 mod tmux;
 mod trash;
+mod untouched;
 mod usage;
 mod work;
 mod work_history;
