@@ -4,13 +4,15 @@
 //! filters either. What cannot be read is an error in its fact, and so counts as work.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::git::Git;
+use crate::git::{Git, Running};
+use crate::index::Index;
 use crate::keep::{self, Unreached};
 use crate::live::{self, Processes};
 use crate::lock::Lock;
@@ -18,6 +20,7 @@ use crate::porcelain;
 use crate::precious;
 use crate::repo::{Repo, Worktrees};
 use crate::sandbox::{CREATING, Sandbox, State};
+use crate::untouched;
 use crate::verdict::{Facts, Known};
 
 /// What there is inside a folder that git may not see.
@@ -60,24 +63,48 @@ pub fn facts(
     let operation = sandbox.operation(&repo.git, repo.is_reftable());
     let only_here = || {
         let held = keep::held_by(&repo.git, &sandbox.entry)?.commits;
+        // Most often that is the tip of its branch and nothing else.
+        let is_branch = |name: &OsString| !name.as_bytes().starts_with(b"refs/");
+        let on_branch = !sandbox.detached && sandbox.branch.as_ref().is_some_and(is_branch);
+        let tip = sandbox.head.as_ref().filter(|_| on_branch);
+        if held.iter().all(|id| Some(id) == tip) {
+            return Ok((0, held));
+        }
         Ok((Unreached::among(&repo.git, &repo.common, &held)?.count(&held), held))
     };
+    let index = Index::read(&sandbox.entry.join("index"), repo.id_length());
+    let index = index.as_ref();
     std::thread::scope(|scope| {
-        let files = scope.spawn(|| files(&git, &repo.config, main));
-        let hidden = scope.spawn(|| hidden(&git, sandbox));
         let only_here = scope.spawn(|| only_here().map_err(|error: Error| error.to_string()));
-        let nested = nested(&repo.git, &sandbox.path, &sandbox.entry);
-        let (changes, precious) = match joined(files.join()) {
-            Ok((changes, precious)) => (Ok(changes), Ok(precious)),
-            Err(why) => (Err(why), Ok(0)),
+        let modules = || unsaved_module(&repo.git, &sandbox.entry).into_iter().collect();
+        let facts = if index.is_some_and(|index| is_untouched(&git, sandbox, index)) {
+            Facts { nested: Ok(modules()), ..facts }
+        } else {
+            let files = scope.spawn(|| files(&git, &repo.config, main));
+            let hidden = scope.spawn(|| hidden(&git, sandbox, index));
+            let nested = nested(&repo.git, &sandbox.path, &sandbox.entry);
+            let (changes, precious) = match joined(files.join()) {
+                Ok((changes, precious)) => (Ok(changes), Ok(precious)),
+                Err(why) => (Err(why), Ok(0)),
+            };
+            Facts { changes, hidden: joined(hidden.join()), nested, precious, ..facts }
         };
         let (only_here, held) = match joined(only_here.join()) {
             Ok((count, held)) => (Ok(count), held),
             Err(why) => (Err(why), BTreeSet::new()),
         };
-        let hidden = joined(hidden.join());
-        Facts { changes, hidden, operation, nested, precious, only_here, held, ..facts }
+        Facts { operation, only_here, held, ..facts }
     })
+}
+
+/// Whether its files are those of its commit and nothing else: then there is no change, no edit that
+/// is hidden, no ignored file and no repository inside.
+fn is_untouched(git: &Git, sandbox: &Sandbox, index: &Index) -> bool {
+    let words = ["diff-index", "--cached", "--quiet", "--ignore-submodules=none", "HEAD", "--"];
+    let staged = git.look(words).start();
+    let untouched = untouched::is_untouched(&sandbox.path, index);
+    let staged = staged.and_then(Running::wait);
+    untouched && staged.is_ok_and(|answer| answer.ok())
 }
 
 /// What forbids moving a folder that git knows nothing of.
@@ -153,7 +180,10 @@ fn files(git: &Git, config: &Config, main: Option<&Path>) -> Known<(u64, u64)> {
 
 /// Edits of files that git was told not to look at. They show in a small index of just those files,
 /// made without the flags; the real one is only read.
-pub fn hidden(git: &Git, sandbox: &Sandbox) -> Known<u64> {
+pub fn hidden(git: &Git, sandbox: &Sandbox, index: Option<&Index>) -> Known<u64> {
+    if index.is_some_and(|index| !index.hides()) {
+        return Ok(0);
+    }
     let fail = |error: Error| error.to_string();
     let listed = git.look(["ls-files", "-v", "-s", "-z"]).read("list its files").map_err(fail)?;
     let flagged = porcelain::flagged(&listed);
@@ -269,7 +299,7 @@ fn has_work(git: &Git, folder: &Path) -> Result<bool> {
 fn unsaved_module(git: &Git, entry: &Path) -> Option<PathBuf> {
     let modules = look_inside(&entry.join("modules")).ok()?.repositories;
     let saved = |path: &PathBuf| {
-        let mut dir = std::ffi::OsString::from("--git-dir=");
+        let mut dir = OsString::from("--git-dir=");
         dir.push(entry.join("modules").join(path));
         let words = ["--work-tree=/", "rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
         let answer = git.look([dir]).args(words).ask();

@@ -16,7 +16,9 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -58,6 +60,12 @@ pub struct Answer {
     /// Its stdout.
     pub stdout: Vec<u8>,
     stderr: Vec<u8>,
+}
+
+impl From<Output> for Answer {
+    fn from(Output { status, stdout, stderr }: Output) -> Answer {
+        Answer { code: status.code(), stdout, stderr }
+    }
 }
 
 impl Answer {
@@ -215,7 +223,7 @@ impl Git {
     pub fn patch_ids(&self, lines: String) -> Result<HashMap<String, String>> {
         let words = ["diff-tree", "--stdin", "-p", "--no-ext-diff", "--no-textconv", "--no-color"];
         let (diffs, ids) = (self.look(words), self.look(["patch-id", "--stable"]));
-        let both = diffs.program().stdin_bytes(lines).pipe(ids.program());
+        let both = diffs.expression().stdin_bytes(lines).pipe(ids.expression());
         let output = both.stdout_capture().stderr_null().run().doing(|| "start git".into())?;
         Ok(porcelain::patch_ids(&output.stdout))
     }
@@ -227,14 +235,14 @@ impl Git {
         let mut path = self.call(["--exec-path"]).line("find git's programs")?;
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
-        let set = |run: duct::Expression| run.env("PATH", path).env("GIT_PREFIX", prefix);
-        let run = self.expression(hook, args, set).stdin_null();
-        let output = run.stdout_to_stderr().run().at("run", hook)?;
-        Ok(output.status.code())
+        let mut run = self.program(hook, args);
+        run.env("PATH", path).env("GIT_PREFIX", prefix);
+        let status = run.stdin(Stdio::null()).stdout(io::stderr()).status().at("run", hook)?;
+        Ok(status.code())
     }
 
     /// The git that is started.
-    pub fn program(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.program
     }
 
@@ -243,23 +251,17 @@ impl Git {
     pub fn start_ourselves<S: AsRef<OsStr>>(&self, words: &[S], dir: &Path) -> Result<()> {
         let program = crate::background::ourselves()?;
         let git = Git { dir: dir.to_owned(), removed: self.ties().into(), ..self.clone() };
-        let run = git.expression(&program, words, |run| run);
-        let run = run.stdin_null().stdout_null().stderr_null();
-        run.start().map(drop).doing(|| "start the background".into())
+        let mut run = git.program(&program, words);
+        run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        run.spawn().map(drop).doing(|| "start the background".into())
     }
 
-    fn expression<S: AsRef<OsStr>>(
-        &self,
-        program: &Path,
-        words: &[S],
-        set: impl FnOnce(duct::Expression) -> duct::Expression,
-    ) -> duct::Expression {
-        let words = words.iter().map(|word| word.as_ref().to_owned());
+    fn program<S: AsRef<OsStr>>(&self, program: &Path, words: &[S]) -> Command {
         #[expect(clippy::disallowed_methods, reason = "the one place")]
-        let run = duct::cmd(program.as_os_str(), words).dir(&self.dir).unchecked();
-        let mut run = set(run);
+        let mut run = Command::new(program);
+        run.args(words).current_dir(&self.dir);
         for name in &*self.removed {
-            run = run.env_remove(name);
+            run.env_remove(name);
         }
         run
     }
@@ -314,20 +316,23 @@ impl Call<'_> {
 
     /// Starts it, to be waited for later.
     pub fn start(self) -> Result<Running> {
-        let run = self.expression()?.stdout_capture().stderr_capture();
-        Ok(Running(run.start().doing(|| "start git".into())?))
+        let stdin = self.stdin()?;
+        self.spawn(stdin)
     }
 
     /// Runs it with input of ours.
     pub fn ask_with(self, input: Vec<u8>) -> Result<Answer> {
-        let run = self.program().stdin_bytes(input);
-        Running(run.stdout_capture().stderr_capture().start().doing(|| "start git".into())?).wait()
+        let run = self.expression().stdin_bytes(input).stdout_capture().stderr_capture();
+        Ok(run.run().doing(|| "start git".into())?.into())
     }
 
     /// Runs it with its messages and progress going to the user.
     pub fn show(self) -> Result<Answer> {
-        let output = self.expression()?.stdout_null().run().doing(|| "start git".into())?;
-        Ok(Answer { code: output.status.code(), stdout: Vec::new(), stderr: Vec::new() })
+        let stdin = self.stdin()?;
+        let mut run = self.command();
+        let status = run.stdin(stdin).stdout(Stdio::null()).status();
+        let status = status.doing(|| "start git".into())?;
+        Ok(Answer { code: status.code(), stdout: Vec::new(), stderr: Vec::new() })
     }
 
     /// Its stdout; an exit code other than 0 is an error.
@@ -353,21 +358,39 @@ impl Call<'_> {
         self.read(doing).map(drop)
     }
 
-    fn program(&self) -> duct::Expression {
-        // Of two calls about one variable duct heeds the inner one: set before removed.
-        let worktree = self.git.in_worktree.then_some(("GIT_WORK_TREE", self.git.dir.as_os_str()));
-        let set = |run: duct::Expression| {
-            let variables = self.variables.iter().map(|(name, value)| (*name, value.as_os_str()));
-            variables.chain(worktree).fold(run, |run, (name, value)| run.env(name, value))
-        };
-        self.git.expression(&self.git.program, &self.words, set)
+    fn command(&self) -> Command {
+        let mut run = self.git.program(&self.git.program, &self.words);
+        for (name, value) in &self.variables {
+            run.env(name, value);
+        }
+        if self.git.in_worktree {
+            run.env("GIT_WORK_TREE", &self.git.dir);
+        }
+        run
     }
 
-    fn expression(&self) -> Result<duct::Expression> {
-        let run = self.program();
+    /// The same for what is fed or piped.
+    fn expression(&self) -> duct::Expression {
+        let Git { program, dir, removed, in_worktree, .. } = self.git;
+        #[expect(clippy::disallowed_methods, reason = "the one place")]
+        let run = duct::cmd(program.as_os_str(), &self.words).dir(dir).unchecked();
+        // Of two calls about one variable duct heeds the inner one: set before removed.
+        let set = self.variables.iter().map(|(name, value)| (*name, value.as_os_str()));
+        let set = set.chain(in_worktree.then_some(("GIT_WORK_TREE", dir.as_os_str())));
+        let run = set.fold(run, |run, (name, value)| run.env(name, value));
+        removed.iter().fold(run, |run, name| run.env_remove(name))
+    }
+
+    fn spawn(self, stdin: Stdio) -> Result<Running> {
+        let mut run = self.command();
+        run.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(Running(run.spawn().doing(|| "start git".into())?))
+    }
+
+    fn stdin(&self) -> Result<Stdio> {
         Ok(match &self.git.held {
-            Some(lock) => run.stdin_file(lock.try_clone().doing(|| "share a lock".into())?),
-            None => run.stdin_null(),
+            Some(lock) => lock.try_clone().doing(|| "share a lock".into())?.into(),
+            None => Stdio::null(),
         })
     }
 }
@@ -375,12 +398,11 @@ impl Call<'_> {
 /// A git at work.
 #[derive(Debug)]
 #[must_use]
-pub struct Running(duct::Handle);
+pub struct Running(Child);
 
 impl Running {
     /// Its answer.
     pub fn wait(self) -> Result<Answer> {
-        let output = self.0.into_output().doing(|| "wait for git".into())?;
-        Ok(Answer { code: output.status.code(), stdout: output.stdout, stderr: output.stderr })
+        Ok(self.0.wait_with_output().doing(|| "wait for git".into())?.into())
     }
 }

@@ -6,7 +6,8 @@
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
+use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 
@@ -29,9 +30,15 @@ pub struct User {
 }
 
 /// Every process that can be read, with the paths it sits in or has open; looked at when first
-/// asked about.
+/// asked about, or beside other work.
 #[derive(Debug, Default)]
-pub struct Processes(OnceLock<Vec<(User, Vec<PathBuf>)>>);
+pub struct Processes {
+    found: OnceLock<Vec<Process>>,
+    scan: Mutex<Option<JoinHandle<Vec<Process>>>>,
+}
+
+/// A process, and the paths it sits in or has open.
+type Process = (User, Vec<PathBuf>);
 
 impl Processes {
     /// Looks at them once, for any number of sandboxes, when there is a question.
@@ -39,15 +46,36 @@ impl Processes {
         Processes::default()
     }
 
-    /// We ourselves do not count, nor the git that started us, nor what a commit leaves running.
-    fn scan() -> Vec<(User, Vec<PathBuf>)> {
+    /// Looks at them from now on, beside calls of git: what we have started does not count.
+    pub fn at_once() -> Processes {
+        let ours = Some(std::process::id());
+        let scan = Mutex::new(Some(thread::spawn(move || Processes::scan(ours))));
+        Processes { scan, ..Processes::default() }
+    }
+
+    /// Has looked at them when it returns.
+    pub fn look(&self) -> &[Process] {
+        self.found.get_or_init(|| {
+            let begun = self.scan.lock().ok().and_then(|mut scan| scan.take());
+            begun.and_then(|scan| scan.join().ok()).unwrap_or_else(|| Processes::scan(None))
+        })
+    }
+
+    /// We ourselves do not count, nor the git that started us, nor children of `starter`, nor what a
+    /// commit leaves running.
+    fn scan(starter: Option<u32>) -> Vec<Process> {
         let ours = std::process::id();
         let parent = std::os::unix::process::parent_id();
-        let is_git = |pid: u32| pid == parent && user(pid).command == "git";
-        let read = pids().filter(|pid| *pid != ours && !is_git(*pid)).filter_map(|pid| {
+        let read = pids().filter(|pid| *pid != ours).filter_map(|pid| {
             let process = PathBuf::from(format!("/proc/{pid}"));
             let paths = paths_of(&process);
-            if paths.is_empty() || is_upkeep(&process) { None } else { Some((user(pid), paths)) }
+            if paths.is_empty() || is_upkeep(&process) {
+                return None;
+            }
+            let (user, its_parent) = user_and_parent(pid);
+            let is_git = pid == parent && user.command == "git";
+            let is_started = starter.is_some() && its_parent == starter;
+            (!is_git && !is_started).then_some((user, paths))
         });
         read.collect()
     }
@@ -55,9 +83,16 @@ impl Processes {
     /// Who can be seen to use this sandbox, whoever holds its lock.
     pub fn seen_in(&self, sandbox: &Sandbox) -> Vec<User> {
         let lock = lock_path(&sandbox.entry);
-        let uses = |path: &PathBuf| *path == lock || path.starts_with(&sandbox.path);
-        let users =
-            self.0.get_or_init(Processes::scan).iter().filter(|(_, paths)| paths.iter().any(uses));
+        // What the kernel prints is plain: bytes are enough, and there may be a thousand sandboxes.
+        let folder: PathBuf = sandbox.path.components().collect();
+        let folder = folder.as_os_str().as_bytes();
+        let uses = |path: &PathBuf| {
+            let path = path.as_os_str().as_bytes();
+            let inside = path.strip_prefix(folder);
+            inside.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
+                || path == lock.as_os_str().as_bytes()
+        };
+        let users = self.look().iter().filter(|(_, paths)| paths.iter().any(uses));
         users.map(|(user, _)| user.clone()).collect()
     }
 
@@ -117,7 +152,8 @@ pub fn started_in(sandbox: &Sandbox) -> Started {
             continue;
         }
         let is_runner = fs::read_link(process.join("exe")).is_ok_and(|exe| exe == runner);
-        if is_runner { &mut started.runners } else { &mut started.commands }.push(user(pid));
+        let (user, _) = user_and_parent(pid);
+        if is_runner { &mut started.runners } else { &mut started.commands }.push(user);
     }
     started
 }
@@ -172,8 +208,13 @@ fn without_deleted(path: PathBuf) -> PathBuf {
     }
 }
 
-fn user(pid: u32) -> User {
-    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let command = String::from_utf8_lossy(name.trim_ascii_end()).into_owned();
-    User { pid: Some(pid), command }
+/// A process by its name, and the process that started it.
+fn user_and_parent(pid: u32) -> (User, Option<u32>) {
+    // `<pid> (<name>) <state> <parent> ...`: a name may hold anything.
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    let (name, rest) = stat.rsplit_once(") ").unwrap_or_default();
+    let command = name.split_once(" (").map_or("", |(_, name)| name).to_owned();
+    let parent = rest.split(' ').nth(1).and_then(|parent| parent.parse().ok());
+    (User { pid: Some(pid), command }, parent)
 }

@@ -18,6 +18,7 @@ mod gather;
 mod git;
 mod help;
 mod include;
+mod index;
 mod install;
 mod journal;
 mod keep;
@@ -55,6 +56,7 @@ mod time;
 mod tmux;
 mod trash;
 mod undo;
+mod untouched;
 mod verdict;
 
 use std::process::ExitCode;

@@ -61,7 +61,7 @@ pub fn is_in(repo: &Repo, head: &str, base: &Base) -> Result<Option<Merged>> {
     Ok(among(repo, &BTreeSet::from([head.to_owned()]), base)?.remove(head))
 }
 
-/// Which sandboxes are in their bases, by their entries. Those without a commit or a base are left
+/// Which sandboxes are in their bases, by their paths. Those without a commit or a base are left
 /// out.
 pub fn of_all(
     repo: &Repo,
@@ -86,7 +86,7 @@ pub fn of_all(
             let is_base = sandbox.branch_text().is_some_and(|branch| branch == name);
             let merged = merged.get(head).copied().filter(|_| !is_base);
             let standing = Standing { base: name.to_owned(), merged };
-            found.insert(sandbox.entry.clone(), standing);
+            found.insert(sandbox.path.clone(), standing);
         }
     }
     Ok(found)

@@ -78,7 +78,7 @@ impl Trash<'_> {
         };
         let unseen = staged.iter().filter(|path| !status.paths.contains(path)).count() as u64;
         lose(status.changes() + unseen, "uncommitted change");
-        let hidden = gather::hidden(&git, sandbox);
+        let hidden = gather::hidden(&git, sandbox, None);
         lose(
             hidden.map_err(|why| Error::Git { doing: "read its files".into(), why })?,
             "hidden edit",

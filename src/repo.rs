@@ -101,6 +101,11 @@ impl Repo {
         self.config.get("extensions.refstorage") == Some("reftable")
     }
 
+    /// The length of an object id in bytes.
+    pub fn id_length(&self) -> usize {
+        if self.config.get("extensions.objectformat") == Some("sha256") { 32 } else { 20 }
+    }
+
     /// Takes the repository lock: one writer at a time, git's children included.
     pub fn lock(&self, out: Out) -> Result<Lock> {
         Lock::exclusive(&self.common.join("sandbox.lock"), out)

@@ -1,14 +1,19 @@
 //! What can be told about sandboxes: facts of many gathered at once, and their JSON.
+//!
+//! One `git status` a sandbox, as many at once as there are cores. What concerns all of them (who
+//! uses them, their history) is asked once, beside that.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
 
+use chrono::TimeDelta;
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::git::Git;
 use crate::keep::{self, Unreached};
 use crate::live::{Processes, User};
 use crate::merged::{self, Standing};
@@ -50,9 +55,9 @@ pub struct Report {
     pub unpushed: Option<u64>,
     pub only_here: Option<u64>,
     pub merged: Option<bool>,
-    /// Whether it had commits of its own, and its base has them.
+    /// The base that has its commits.
     #[serde(skip)]
-    pub came_home: bool,
+    pub merged_into: Option<String>,
 }
 
 /// Uncommitted changes, by kind.
@@ -83,6 +88,7 @@ pub struct Reporter<'a> {
     /// The time.
     pub now: Time,
     retention: Retention,
+    processes: Processes,
 }
 
 impl<'a> Reporter<'a> {
@@ -94,46 +100,128 @@ impl<'a> Reporter<'a> {
         now: Time,
     ) -> Result<Reporter<'a>> {
         let retention = Retention::read(&repo.config)?;
-        Ok(Reporter { repo, place, main, now, retention })
+        Ok(Reporter { repo, place, main, now, retention, processes: Processes::lazily() })
     }
 
-    /// Reports on all of them, by path, with as many git processes at once as there are cores.
+    /// The same, knowing who is there.
+    pub fn knowing(self, processes: Processes) -> Reporter<'a> {
+        Reporter { processes, ..self }
+    }
+
+    /// Reports on all of them, by path.
     pub fn all(&self, sandboxes: &[Sandbox]) -> Vec<Report> {
-        let shared = Shared::of(self, sandboxes);
-        let next = AtomicUsize::new(0);
-        let work = || {
-            let mut done = Vec::new();
-            while let Some(sandbox) = sandboxes.get(next.fetch_add(1, Ordering::Relaxed)) {
-                done.push((sandbox.path.clone(), self.report(sandbox, &shared)));
-            }
-            done
-        };
-        let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let mut done: Vec<_> = std::thread::scope(|scope| {
-            let workers: Vec<_> =
-                (0..workers.min(sandboxes.len())).map(|_| scope.spawn(work)).collect();
-            workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
+        // Before any git of ours works in one of them.
+        self.processes.look();
+        let (history, mut reports) = thread::scope(|scope| {
+            let history = scope.spawn(|| History::of(self.repo, self.main, sandboxes));
+            let mut reports = Vec::new();
+            let told = self.each(sandboxes, |sandbox, report| {
+                reports.push((sandbox.path.clone(), report));
+                Ok(())
+            });
+            debug_assert!(told.is_ok(), "nothing in there fails");
+            (history.join().unwrap_or_default(), reports)
         });
-        done.sort_by(|(one, _), (other, _)| one.cmp(other));
-        done.into_iter().map(|(_, report)| report).collect()
+        for (path, report) in &mut reports {
+            history.complete(path, report);
+        }
+        reports.into_iter().map(|(_, report)| report).collect()
+    }
+
+    /// Tells of each of them, by path, as soon as it and all before it are read; without history.
+    pub fn each(
+        &self,
+        sandboxes: &[Sandbox],
+        mut tell: impl FnMut(&Sandbox, Report) -> Result<()>,
+    ) -> Result<()> {
+        let sorted = by_path(sandboxes);
+        let next = AtomicUsize::new(0);
+        let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let workers = cores.min(sorted.len());
+        self.processes.look();
+        thread::scope(|scope| {
+            let (done, reports) = mpsc::channel();
+            for _ in 0..workers {
+                let (done, next, sorted) = (done.clone(), &next, &sorted);
+                scope.spawn(move || {
+                    loop {
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(sandbox) = sorted.get(number) else { return };
+                        let report = self.read(sandbox, workers > 1);
+                        if done.send((number, report)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(done);
+            let (mut early, mut told) = (HashMap::new(), 0);
+            for (number, report) in reports {
+                early.insert(number, report);
+                while let Some(report) = early.remove(&told) {
+                    let said = tell(sorted[told], report);
+                    if said.is_err() {
+                        // Nobody listens: read no more.
+                        next.store(sorted.len(), Ordering::Relaxed);
+                        return said;
+                    }
+                    told += 1;
+                }
+            }
+            Ok(())
+        })
     }
 
     /// Reports on one.
     pub fn one(&self, sandbox: &Sandbox) -> Report {
-        self.report(sandbox, &Shared::of(self, std::slice::from_ref(sandbox)))
+        let mut report = self.read(sandbox, false);
+        let history = History::of(self.repo, self.main, std::slice::from_ref(sandbox));
+        history.complete(&sandbox.path, &mut report);
+        report
     }
 
-    fn report(&self, sandbox: &Sandbox, shared: &Shared) -> Report {
-        let usable = sandbox.state == State::Ready;
-        let git = &self.repo.git;
-        let users = shared.processes.users_of(sandbox).ok();
+    /// What can be foreseen, two reports for each sandbox: as it was left, and edited since. For the
+    /// columns of a table whose first lines are wanted before all is read.
+    pub fn foreseen(&self, sandboxes: &[Sandbox]) -> Vec<Report> {
+        const SOME: u64 = 99;
+        let today = self.now - TimeDelta::hours(23);
+        let foresee = |sandbox: &Sandbox| {
+            let users = self.processes.users_of(sandbox).ok();
+            let left = self.report(sandbox, users, Some(Ok(Status::default())));
+            let files = if left.in_words() == "clean" { SOME } else { 0 };
+            let edited = Report {
+                changes: left.changes.map(|changes| Changes { files, ..changes }),
+                last_used: left.last_used.map(|then| then.max(today)),
+                expires: left.expires.and(self.retention.expires(sandbox.class(), self.now)),
+                ..left.clone()
+            };
+            [left, edited]
+        };
+        sandboxes.iter().flat_map(foresee).collect()
+    }
+
+    fn read(&self, sandbox: &Sandbox, beside_others: bool) -> Report {
+        let users = self.processes.users_of(sandbox).ok();
         let idle = users.as_ref().is_some_and(Vec::is_empty);
-        let read = usable.then(|| sandbox.status(git, idle));
+        let ready = sandbox.state == State::Ready;
+        let status = ready.then(|| sandbox.status(&self.repo.git, idle, beside_others));
+        self.report(sandbox, users, status)
+    }
+
+    fn report(
+        &self,
+        sandbox: &Sandbox,
+        users: Option<Vec<User>>,
+        read: Option<Result<Status, String>>,
+    ) -> Report {
+        let (git, reftable) = (&self.repo.git, self.repo.is_reftable());
+        let usable = sandbox.state == State::Ready;
+        let read = read.filter(|_| usable);
         let status = read.as_ref().and_then(|read| read.as_ref().ok());
         let unread = read.as_ref().and_then(|read| read.as_ref().err());
         let changed = status.map_or(&[][..], |status| &status.paths);
         let last_used = (sandbox.state != State::Missing)
-            .then(|| sandbox.last_used(git, self.repo.is_reftable(), changed, self.now))
+            .then(|| sandbox.last_used(git, reftable, changed, self.now))
             .flatten();
         let locked = sandbox.locked.clone().filter(|reason| reason != CREATING);
         let expires = (sandbox.managed && locked.is_none())
@@ -141,7 +229,6 @@ impl<'a> Reporter<'a> {
             .flatten();
         let facts = record::read(&sandbox.entry);
         let divergence = status.map(|status| status.divergence.unwrap_or_default());
-        let standing = shared.merged.get(&sandbox.entry);
         let unknown = Report::unread(sandbox, &self.main.path, &self.place.project);
         Report {
             base: facts.base,
@@ -153,62 +240,72 @@ impl<'a> Reporter<'a> {
             locked,
             in_use: users,
             changes: status.map(changes),
-            operation: usable.then(|| sandbox.operation(git, self.repo.is_reftable())).flatten(),
+            operation: usable.then(|| sandbox.operation(git, reftable)).flatten(),
             upstream: status.and_then(|status| status.upstream.clone()),
             ahead: divergence.map(|(ahead, _)| ahead),
             behind: divergence.map(|(_, behind)| behind),
-            unpushed: shared.unpushed(sandbox),
-            only_here: shared.only_here(git, sandbox),
-            merged: standing.map(|standing| standing.merged.is_some()),
-            came_home: standing.is_some_and(|standing| standing.merged.is_some())
-                && sandbox.made_commits(),
             ..unknown
         }
     }
 }
 
-/// What is asked once for all sandboxes.
-struct Shared {
-    processes: Processes,
-    unpushed: Option<Unreached>,
-    only_here: Option<Unreached>,
-    /// Whether they are in their bases, by entry; of those whose base could not be read, nothing.
-    merged: HashMap<PathBuf, Standing>,
+fn by_path(sandboxes: &[Sandbox]) -> Vec<&Sandbox> {
+    let mut sorted: Vec<&Sandbox> = sandboxes.iter().collect();
+    sorted.sort_by(|one, other| one.path.cmp(&other.path));
+    sorted
 }
 
-impl Shared {
-    fn of(reporter: &Reporter, sandboxes: &[Sandbox]) -> Shared {
-        let repo = reporter.repo;
-        let heads = sandboxes.iter().filter_map(|sandbox| sandbox.head.clone()).collect();
-        let held = || {
-            let held = sandboxes.iter().map(|sandbox| keep::held_by(&repo.git, &sandbox.entry));
-            let ids = held.collect::<Result<Vec<_>>>()?.into_iter().flat_map(|held| held.commits);
-            Unreached::among(&repo.git, &repo.common, &ids.collect())
+/// What is asked of the commits of all sandboxes, once for all of them. Programs are told; the table
+/// does without, and so does not wait for it.
+#[derive(Default)]
+struct History {
+    unpushed: Option<Unreached>,
+    only_here: Option<Unreached>,
+    heads: HashMap<PathBuf, BTreeSet<String>>,
+    held: HashMap<PathBuf, BTreeSet<String>>,
+    /// How they stand to their bases; of those whose base could not be read, nothing.
+    standings: HashMap<PathBuf, Standing>,
+}
+
+impl History {
+    fn of(repo: &Repo, main: &Record, sandboxes: &[Sandbox]) -> History {
+        let (git, common) = (&repo.git, &repo.common);
+        let heads: HashMap<PathBuf, BTreeSet<String>> = sandboxes
+            .iter()
+            .map(|sandbox| (sandbox.path.clone(), sandbox.head.iter().cloned().collect()))
+            .collect();
+        let held: HashMap<PathBuf, BTreeSet<String>> = sandboxes
+            .iter()
+            .filter_map(|sandbox| {
+                let held = keep::held_by(git, &sandbox.entry).ok()?;
+                Some((sandbox.path.clone(), held.commits))
+            })
+            .collect();
+        let union =
+            |ids: &HashMap<PathBuf, BTreeSet<String>>| ids.values().flatten().cloned().collect();
+        // Without a remote there is nowhere to push to.
+        let remotes = repo.config.fetch_refspecs().next().is_some();
+        let unpushed = || Unreached::unpushed(git, common, &union(&heads)).ok();
+        History {
+            unpushed: remotes.then(unpushed).flatten(),
+            only_here: Unreached::among(git, common, &union(&held)).ok(),
+            standings: merged::of_all(repo, main, sandboxes).unwrap_or_default(),
+            heads,
+            held,
+        }
+    }
+
+    /// Adds what is known to the report on the sandbox at `path`.
+    fn complete(&self, path: &Path, report: &mut Report) {
+        let count = |unreached: &Option<Unreached>, ids: Option<&BTreeSet<String>>| {
+            Some(unreached.as_ref()?.count(ids?))
         };
-        std::thread::scope(|scope| {
-            let unpushed = scope.spawn(|| {
-                // Without a remote there is nowhere to push to.
-                let remotes = repo.config.fetch_refspecs().next().is_some();
-                remotes.then(|| Unreached::unpushed(&repo.git, &repo.common, &heads).ok()).flatten()
-            });
-            let only_here = scope.spawn(|| held().ok());
-            let merged = scope.spawn(|| merged::of_all(repo, reporter.main, sandboxes));
-            Shared {
-                processes: Processes::lazily(),
-                unpushed: unpushed.join().ok().flatten(),
-                only_here: only_here.join().ok().flatten(),
-                merged: merged.join().ok().and_then(Result::ok).unwrap_or_default(),
-            }
-        })
-    }
-
-    fn unpushed(&self, sandbox: &Sandbox) -> Option<u64> {
-        Some(self.unpushed.as_ref()?.count(&sandbox.head.iter().cloned().collect()))
-    }
-
-    fn only_here(&self, git: &Git, sandbox: &Sandbox) -> Option<u64> {
-        let unreached = self.only_here.as_ref()?;
-        Some(unreached.count(&keep::held_by(git, &sandbox.entry).ok()?.commits))
+        report.unpushed = count(&self.unpushed, self.heads.get(path));
+        report.only_here = count(&self.only_here, self.held.get(path));
+        let standing = self.standings.get(path);
+        let merged = standing.map(|standing| standing.merged.is_some());
+        let base = standing.filter(|_| merged == Some(true)).map(|standing| standing.base.clone());
+        (report.merged, report.merged_into) = (merged, base);
     }
 }
 
@@ -251,7 +348,7 @@ impl Report {
             unpushed: None,
             only_here: None,
             merged: None,
-            came_home: false,
+            merged_into: None,
         }
     }
 
@@ -268,7 +365,6 @@ impl Report {
             (state, _) => words.push((*state).to_owned()),
         }
         words.extend(self.operation.map(str::to_owned));
-        words.extend(self.came_home.then(|| "merged".to_owned()));
         let users = self.in_use.as_deref().unwrap_or_default();
         // Rather the command than its runner.
         let user = users.iter().find(|user| user.command != "git-sandbox").or(users.first());

@@ -193,8 +193,8 @@ impl Sandbox {
     /// git's account of the files; an error is the reason there is none.
     ///
     /// Of an idle one the index is refreshed: right after a checkout git would otherwise read every
-    /// file again each time.
-    pub fn status(&self, git: &Git, idle: bool) -> Result<Status, String> {
+    /// file again each time. Beside others, git need not share its own work out among the cores.
+    pub fn status(&self, git: &Git, idle: bool, beside_others: bool) -> Result<Status, String> {
         const WORDS: [&str; 6] = [
             "status",
             "--porcelain=v2",
@@ -204,7 +204,9 @@ impl Sandbox {
             "--ignore-submodules=dirty",
         ];
         let git = git.in_worktree(&self.path);
-        let call = if idle { git.refresh(WORDS) } else { git.look(WORDS) };
+        let alone: &[&str] = if beside_others { &["-c", "core.preloadIndex=false"] } else { &[] };
+        let words = alone.iter().chain(&WORDS);
+        let call = if idle { git.refresh(words) } else { git.look(words) };
         let answer = call.ask().map_err(|error| error.to_string())?;
         if !answer.ok() {
             return Err(answer.why());

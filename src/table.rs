@@ -30,16 +30,63 @@ impl Table {
 
     /// The lines, cut to `width` columns.
     pub fn lines(&self, width: Option<usize>, out: Out) -> Vec<String> {
+        let columns = self.columns(width);
+        self.rows.iter().map(|row| columns.line(row, out)).collect()
+    }
+
+    /// Columns that fit its rows, cut to `width`: also for rows that are still to come.
+    pub fn columns(&self, width: Option<usize>) -> Columns {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widest = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
             cells.map(|(text, _)| text.width()).max().unwrap_or(0)
         };
-        let mut widths: Vec<usize> = (0..columns).map(widest).collect();
+        let wanted: Vec<usize> = (0..columns).map(widest).collect();
+        let mut widths = wanted.clone();
         if let Some(width) = width {
             shrink(&mut widths, width);
         }
-        self.rows.iter().map(|row| line(row, &widths, out)).collect()
+        Columns { widths, wanted, all: width }
+    }
+
+    /// The line of heads.
+    pub fn head(&self, columns: &Columns, out: Out) -> String {
+        columns.line(&self.rows[0], out)
+    }
+}
+
+/// The widths of columns: as they are, as they would be with room enough, and the terminal's.
+#[derive(Debug)]
+pub struct Columns {
+    widths: Vec<usize>,
+    wanted: Vec<usize>,
+    all: Option<usize>,
+}
+
+impl Columns {
+    /// A row as a line. A cell is cut where its column was cut; one that is wider than was foreseen
+    /// pushes the others, and the last one gives way.
+    pub fn line(&self, row: &[(String, Style)], out: Out) -> String {
+        let (mut line, mut used) = (String::new(), 0);
+        for (index, (text, style)) in row.iter().enumerate() {
+            let (width, wanted) = (self.widths[index], self.wanted[index]);
+            let is_last = index + 1 == row.len();
+            let room = match self.all {
+                Some(all) if is_last => width.min(all.saturating_sub(used).max(LEAST)),
+                _ if width < wanted => width,
+                _ => width.max(text.width()),
+            };
+            let text = fitted(text, room);
+            let pad = width.saturating_sub(text.width());
+            used += text.width() + pad + GAP.len();
+            line += &out.style(&text, *style);
+            if !is_last {
+                line += &" ".repeat(pad);
+                line += GAP;
+            }
+        }
+        line.truncate(line.trim_end().len());
+        line
     }
 }
 
@@ -59,21 +106,6 @@ fn shrink(widths: &mut [usize], width: usize) {
             _ => return,
         }
     }
-}
-
-fn line(row: &[(String, Style)], widths: &[usize], out: Out) -> String {
-    let mut line = String::new();
-    for (index, ((text, style), width)) in row.iter().zip(widths).enumerate() {
-        let text = fitted(text, *width);
-        let pad = width.saturating_sub(text.width());
-        line += if index == 0 { "" } else { GAP };
-        line += &out.style(&text, *style);
-        if index + 1 < row.len() {
-            line += &" ".repeat(pad);
-        }
-    }
-    line.truncate(line.trim_end().len());
-    line
 }
 
 fn fitted(text: &str, width: usize) -> String {
@@ -103,6 +135,20 @@ mod tests {
         assert_eq!(all, ["NAME  TASK", "修正  abcdefghijkl", "x"]);
         assert_eq!(table.lines(Some(17), out)[1], "修正  abcdefghij…");
         assert_eq!(table.lines(Some(4), out)[1], "修正  abcdefghi…");
+    }
+
+    #[test]
+    fn what_was_not_foreseen_pushes_the_others_and_the_last_gives_way() {
+        let cell = |text: &str| (text.to_owned(), Style::new());
+        let mut table = Table::new(&["NAME", "STATE", "TASK"]);
+        table.row(vec![cell("a"), cell("clean"), cell("abcdefghijklmnop")]);
+        let out = Out::new(Some("never"), &Config::default());
+        let columns = table.columns(Some(29));
+        assert_eq!(table.head(&columns, out), "NAME  STATE  TASK");
+        let line =
+            |state: &str| columns.line(&[cell("a"), cell(state), cell("abcdefghijklmnop")], out);
+        assert_eq!(line("clean"), "a     clean  abcdefghijklmnop");
+        assert_eq!(line("2 changes"), "a     2 changes  abcdefghijk…");
     }
 
     #[test]

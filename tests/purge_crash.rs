@@ -153,6 +153,23 @@ fn what_was_half_deleted_is_deleted_to_the_end() {
 }
 
 #[test]
+fn deleting_in_the_background_lets_others_go_first() {
+    let scene = Scene::trashed();
+    assert!(scene.crashes(&["--purge"], 1));
+    let test = &scene.test;
+    let log = test.home.join("nice");
+    let path = test.fake_git(&format!("nice >>'{}'\nexec \"$GIT\" \"$@\"", log.display()));
+    let output = test.program(&test.app(), &["reap", "--finish"]).env("PATH", path).output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let ours = test.command("nice", &test.home).output().unwrap().stdout;
+    let ours: u32 = String::from_utf8_lossy(&ours).trim().parse().unwrap();
+    let wanted = format!("{}\n", (ours + 10).min(19));
+    let told = fs::read_to_string(log).unwrap();
+    assert!(!told.is_empty() && told.lines().all(|line| line == wanted.trim_end()), "{told}");
+    scene.is_purged();
+}
+
+#[test]
 fn what_is_being_deleted_cannot_be_brought_back() {
     let scene = Scene::trashed();
     assert!(scene.crashes(&["--purge"], 1));

@@ -1,4 +1,7 @@
 //! `git sandbox list`
+//!
+//! On a terminal lines appear as they are read, in columns that are settled beforehand from what
+//! is known by then; elsewhere the columns are as wide as what is in them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -11,6 +14,7 @@ use crate::args::Args;
 use crate::error::Result;
 use crate::everywhere::{Everywhere, common_of};
 use crate::git::Git;
+use crate::live::Processes;
 use crate::orphan;
 use crate::out::{self, Out, visible, visible_path};
 use crate::repo::{self, Repo};
@@ -33,8 +37,31 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let reports = if args.has(&ALL) {
         everywhere(args, out, now)?
     } else {
+        let processes = Processes::at_once();
         let here = Here::find(args, out)?;
-        here.reporter()?.all(&here.sandboxes)
+        let reporter = here.reporter()?.knowing(processes);
+        match out::width() {
+            Some(width) if !args.has(&JSON) && !here.sandboxes.is_empty() => {
+                let foreseen = reporter.foreseen(&here.sandboxes);
+                let sheet = Sheet::for_some(&foreseen, false, now);
+                let table = sheet.table(&foreseen);
+                let columns = table.columns(Some(width));
+                out.answer(&table.head(&columns, *out))?;
+                reporter.each(&here.sandboxes, |_, report| {
+                    out.answer(&columns.line(&sheet.row(&report), *out))
+                })?;
+                return Ok(0);
+            }
+            _ if args.has(&JSON) => reporter.all(&here.sandboxes),
+            _ => {
+                let mut reports = Vec::new();
+                reporter.each(&here.sandboxes, |_, report| {
+                    reports.push(report);
+                    Ok(())
+                })?;
+                reports
+            }
+        }
     };
     match () {
         () if args.has(&JSON) => out.answer_json(&reports)?,
@@ -44,7 +71,12 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
             }
         }
         () if reports.is_empty() => out.note("no sandboxes; 'git sandbox new <name>' makes one"),
-        () => print_table(&reports, args.has(&ALL), now, *out)?,
+        () => {
+            let sheet = Sheet::for_some(&reports, args.has(&ALL), now);
+            for line in sheet.table(&reports).lines(out::width(), *out) {
+                out.answer(&line)?;
+            }
+        }
     }
     Ok(0)
 }
@@ -105,17 +137,36 @@ fn everywhere(args: &Args, out: &mut Out, now: Time) -> Result<Vec<Report>> {
     Ok(reports)
 }
 
-fn print_table(reports: &[Report], all: bool, now: Time, out: Out) -> Result<()> {
-    let any = |wanted: &dyn Fn(&Report) -> bool| reports.iter().any(wanted);
-    let branches = any(&shows_branch);
-    let tasks = any(&|report| report.task.is_some());
-    let mut heads = vec!["NAME"];
-    heads.extend(all.then_some("PROJECT"));
-    heads.extend(branches.then_some("BRANCH"));
-    heads.extend(["STATE", "USED", "EXPIRES"]);
-    heads.extend(tasks.then_some("TASK"));
-    let mut table = Table::new(&heads);
-    for report in reports {
+/// The table for people: which columns it has, and how a report looks in them.
+struct Sheet {
+    projects: bool,
+    branches: bool,
+    tasks: bool,
+    now: Time,
+}
+
+impl Sheet {
+    fn for_some(reports: &[Report], projects: bool, now: Time) -> Sheet {
+        let branches = reports.iter().any(shows_branch);
+        let tasks = reports.iter().any(|report| report.task.is_some());
+        Sheet { projects, branches, tasks, now }
+    }
+
+    fn table(&self, reports: &[Report]) -> Table {
+        let mut heads = vec!["NAME"];
+        heads.extend(self.projects.then_some("PROJECT"));
+        heads.extend(self.branches.then_some("BRANCH"));
+        heads.extend(["STATE", "USED", "EXPIRES"]);
+        heads.extend(self.tasks.then_some("TASK"));
+        let mut table = Table::new(&heads);
+        for report in reports {
+            table.row(self.row(report));
+        }
+        table
+    }
+
+    fn row(&self, report: &Report) -> Vec<(String, Style)> {
+        let now = self.now;
         let colour = match (report.state, report.in_words().as_str()) {
             ("ready", "clean") => Style::new().green(),
             ("ready", _) => Style::new().yellow(),
@@ -125,19 +176,15 @@ fn print_table(reports: &[Report], all: bool, now: Time, out: Out) -> Result<()>
         let used = report.last_used.map_or_else(|| "-".into(), |then| time::ago(then, now));
         let expires = report.expires.map_or_else(|| "never".into(), |then| time::ahead(then, now));
         let mut row = vec![(visible(&report.name), Style::new().bold())];
-        row.extend(all.then(|| (visible(&report.project), Style::new())));
+        row.extend(self.projects.then(|| (visible(&report.project), Style::new())));
         let branch = if shows_branch(report) { report.branch.as_deref() } else { None };
-        row.extend(branches.then(|| (visible(branch.unwrap_or_default()), Style::new().cyan())));
+        let branch = || (visible(branch.unwrap_or_default()), Style::new().cyan());
+        row.extend(self.branches.then(branch));
         row.extend([(report.in_words(), colour), (used, dim), (expires, dim)]);
-        row.extend(
-            tasks.then(|| (visible(report.task.as_deref().unwrap_or_default()), Style::new())),
-        );
-        table.row(row);
+        let task = || (visible(report.task.as_deref().unwrap_or_default()), Style::new());
+        row.extend(self.tasks.then(task));
+        row
     }
-    for line in table.lines(out::width(), out) {
-        out.answer(&line)?;
-    }
-    Ok(())
 }
 
 fn shows_branch(report: &Report) -> bool {

@@ -107,11 +107,15 @@ impl Here {
     fn locked(repo: Repo, args: &Args, out: &mut Out) -> Result<(Here, Lock)> {
         *out = Out::new(args.word(&COLOR), &repo.config);
         let lock = repo.lock(*out)?;
+        Ok((Here::holding(&lock, repo, args, out)?, lock))
+    }
+
+    fn holding(lock: &Lock, repo: Repo, args: &Args, out: &mut Out) -> Result<Here> {
         let mut here = Here::of(repo, args, out)?;
-        if recover::all(&here.trash(&lock), &here.worktrees, *out) {
+        if recover::all(&here.trash(lock), &here.worktrees, *out) {
             here = Here::of(here.repo, args, out)?;
         }
-        Ok((here, lock))
+        Ok(here)
     }
 
     fn trash(&self, lock: &Lock) -> Trash<'_> {

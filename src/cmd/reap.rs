@@ -244,8 +244,8 @@ impl Reaper<'_> {
             sandbox.last_used(git, reftable, changed, self.now).unwrap_or(self.now)
         };
         if expired(last_used(&[])) {
-            let idle = false;
-            let status = sandbox.status(git, idle);
+            let (idle, beside_others) = (false, false);
+            let status = sandbox.status(git, idle, beside_others);
             let changed = status.map(|status| status.paths).unwrap_or_default();
             let last_used = last_used(&changed);
             if expired(last_used) {
@@ -253,7 +253,7 @@ impl Reaper<'_> {
                 return Some(format!("unused for {}", counted(days, "day")));
             }
         }
-        let standing = self.standings.get(&sandbox.entry);
+        let standing = self.standings.get(&sandbox.path);
         standing.and_then(|standing| merged_reason(sandbox, standing))
     }
 

@@ -42,7 +42,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         let linked = linked(&Git::here()?)?;
         return names(args, trash::items(&linked).into_iter().flatten(), *out);
     }
-    let mut found = Vec::new();
+    let (mut found, mut repo) = (Vec::new(), None);
     let mut note = |item: Result<Item>, config: &Config, out: Out| -> Result<()> {
         match item {
             Ok(item) => found.push((item, retention::trash_period(config)?)),
@@ -71,6 +71,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         for item in trash::items(&here.worktrees.linked) {
             note(item, &here.repo.config, *out)?;
         }
+        repo = Some(here.repo);
     }
     found.retain(|(item, _)| item.journal.stage == Stage::Trashed);
     found.sort_by(|(one, _), (other, _)| other.journal.removed.cmp(&one.journal.removed));
@@ -79,7 +80,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         None => list(args, &found, *out),
         Some(word) => {
             let items: Vec<&Item> = found.iter().map(|(item, _)| item).collect();
-            restore(args, out, chosen(&items, &word.to_string_lossy())?)
+            restore(args, out, chosen(&items, &word.to_string_lossy())?, repo)
         }
     }
 }
@@ -104,7 +105,7 @@ fn chosen<'a>(items: &[&'a Item], word: &str) -> Result<&'a Item> {
         .ok_or_else(|| Error::UnknownTrash { name: word.to_owned(), nearest })
 }
 
-fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
+fn restore(args: &Args, out: &mut Out, item: &Item, repo: Option<Repo>) -> Result<u8> {
     let folder = args.word(&AS).map(|name| name::branch_folder(name.as_ref()));
     if item.journal.is_orphan() {
         let root = item.pin.at.parent().and_then(Path::parent).unwrap_or(&item.pin.at);
@@ -112,7 +113,11 @@ fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
         let path = orphan::restore(item, folder.as_deref(), time::now()?)?;
         return say(args, *out, item, &path, None);
     }
-    let (here, lock) = Here::locked(Repo::at(&item.journal.common)?, args, out)?;
+    let repo = match repo.filter(|repo| repo.common == item.journal.common) {
+        Some(repo) => repo,
+        None => Repo::at(&item.journal.common)?,
+    };
+    let (here, lock) = Here::locked(repo, args, out)?;
     // Looked up again under the lock: somebody may have been faster.
     let items = trash::items(&here.worktrees.linked).into_iter().flatten();
     let items: Vec<Item> = items.filter(|item| item.journal.stage == Stage::Trashed).collect();

@@ -17,22 +17,21 @@ use crate::merged;
 use crate::out::Out;
 use crate::repo::Repo;
 use crate::sandbox::{self, Sandbox, State};
-use crate::spec::{DELETE_BRANCH, DRY_RUN, FORCE, JSON};
+use crate::spec::{COLOR, DELETE_BRANCH, DRY_RUN, FORCE, JSON};
 use crate::time::counted;
 use crate::verdict::{self, ONLY_HERE, Yields};
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let repo = Repo::discover()?;
-    let dry = args.has(&DRY_RUN);
-    let (mut here, lock) = if dry {
-        (Here::of(repo, args, out)?, None)
-    } else {
-        let (here, lock) = Here::locked(repo, args, out)?;
-        (here, Some(lock))
+    *out = Out::new(args.word(&COLOR), &repo.config);
+    let lock = if args.has(&DRY_RUN) { None } else { Some(repo.lock(*out)?) };
+    let processes = Processes::at_once();
+    let mut here = match &lock {
+        Some(lock) => Here::holding(lock, repo, args, out)?,
+        None => Here::of(repo, args, out)?,
     };
     background::tell(&here.place.root, *out);
     let (targets, unknown) = targets(args, &here.sandboxes)?;
-    let processes = Processes::lazily();
     let mut answers: Vec<Answer> = unknown.iter().map(|word| Answer::skipped(word)).collect();
     let mut code = 0;
     for (number, sandbox) in targets.iter().enumerate() {

@@ -110,6 +110,7 @@ fn lines(report: &Report, now: Time) -> Vec<(&'static str, String)> {
         ("branch", Some(branch)),
         ("head", report.head.clone()),
         ("base", report.base.clone()),
+        ("merged", report.merged_into.as_ref().map(|base| format!("'{base}' has its commits"))),
         ("upstream", upstream),
         ("repository", Some(report.base_repo.clone())),
         ("state", Some(report.in_words())),

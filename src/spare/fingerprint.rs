@@ -59,7 +59,7 @@ pub fn fingerprint(repo: &Repo) -> String {
     }
     add("umask", &umask().to_le_bytes());
     // One git may be found by several paths.
-    add("git", &fs::metadata(repo.git.program()).map_or(0, |meta| meta.len()).to_le_bytes());
+    add("git", &fs::metadata(repo.git.path()).map_or(0, |meta| meta.len()).to_le_bytes());
     name::hash(OsStr::from_bytes(&bytes))
 }
 

@@ -1,0 +1,243 @@
+//! git's index file, read by ourselves: the files git put into a folder, as it saw them then.
+//!
+//! Strict: what is not understood to its last byte (another version, a split or sparse index, a
+//! conflict, an extension we do not know) is `None`, and git is asked instead. Nothing here writes.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// The times, ids and size of a file, in the order of the index: 32 bits each.
+const SEEN: usize = 10;
+const ASSUME_VALID: u16 = 0x8000;
+const EXTENDED: u16 = 0x4000;
+const SKIP_WORKTREE: u16 = 0x4000;
+const STAGE: u16 = 0x3000;
+const LENGTH: u16 = 0x0fff;
+/// Extensions that change nothing about the entries.
+const HARMLESS: [&[u8]; 6] = [b"TREE", b"REUC", b"EOIE", b"IEOT", b"UNTR", b"FSMN"];
+
+/// An index.
+#[derive(Debug)]
+pub struct Index {
+    bytes: Vec<u8>,
+    /// Sorted by path, each path once.
+    entries: Vec<Entry>,
+    id: usize,
+    /// The second it was written in.
+    pub written: i64,
+}
+
+/// A file in the index, by where it stands there.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    start: usize,
+    path: usize,
+    end: usize,
+    hidden: bool,
+    plain: bool,
+}
+
+/// What git saw of a file when it last looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// When it was changed: seconds and nanoseconds.
+    pub ctime: (u32, u32),
+    /// When its content was.
+    pub mtime: (u32, u32),
+    /// Its number on its file system.
+    pub ino: u32,
+    /// What it is.
+    pub mode: u32,
+    /// Its owner.
+    pub uid: u32,
+    /// Its group.
+    pub gid: u32,
+    /// The low bits of its size.
+    pub size: u32,
+}
+
+impl Index {
+    /// Reads the index file; `id` is the length of an object id in bytes.
+    pub fn read(path: &Path, id: usize) -> Option<Index> {
+        let mut file = File::open(path).ok()?;
+        let written = file.metadata().ok()?.mtime();
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        Some(Index { entries: entries(&bytes, id)?, bytes, id, written })
+    }
+
+    /// How many files are in it.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether git was told not to look at some file.
+    pub fn hides(&self) -> bool {
+        self.entries.iter().any(|entry| entry.hidden)
+    }
+
+    /// The path of a file.
+    pub fn path(&self, number: usize) -> &[u8] {
+        let entry = self.entries[number];
+        &self.bytes[entry.path..entry.end]
+    }
+
+    /// The same from `lead` bytes on, as the system wants it.
+    pub fn name(&self, number: usize, lead: usize) -> Option<&CStr> {
+        let entry = self.entries[number];
+        CStr::from_bytes_with_nul(self.bytes.get(entry.path + lead..=entry.end)?).ok()
+    }
+
+    /// What git saw of a file; `None` unless it is an ordinary file or symlink without any flag.
+    pub fn seen(&self, number: usize) -> Option<Seen> {
+        let entry = self.entries[number];
+        let word = |at: usize| word(&self.bytes, entry.start + 4 * at);
+        let [_device, ino, mode, uid, gid, size] = [4, 5, 6, 7, 8, 9].map(word);
+        let (ctime, mtime) = ((word(0)?, word(1)?), (word(2)?, word(3)?));
+        let seen = Seen { ctime, mtime, ino: ino?, mode: mode?, uid: uid?, gid: gid?, size: size? };
+        entry.plain.then_some(seen)
+    }
+
+    /// Whether the file that git put there is empty.
+    pub fn is_empty(&self, number: usize) -> bool {
+        const SHA1: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
+        const SHA256: &str = "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813";
+        let start = self.entries[number].start + 4 * SEEN;
+        let id = self.bytes.get(start..start + self.id).unwrap_or_default();
+        let hex = id.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        let digit = |value: u8| char::from_digit(value.into(), 16);
+        let wanted = if self.id == 20 { SHA1 } else { SHA256 };
+        hex.map(digit).eq(wanted.chars().map(Some))
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
+}
+
+fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
+}
+
+/// Header, entries, extensions, and an id of all of it, which git does not check either.
+fn entries(bytes: &[u8], id: usize) -> Option<Vec<Entry>> {
+    let body = bytes.get(..bytes.len().checked_sub(id)?)?;
+    let version = word(body, 4)?;
+    if !body.starts_with(b"DIRC") || !matches!(version, 2 | 3) {
+        return None;
+    }
+    let (mut entries, mut start, mut last) = (Vec::new(), 12, &b""[..]);
+    for _ in 0..word(body, 8)? {
+        let flags_at = start + 4 * SEEN + id;
+        let flags = half(body, flags_at)?;
+        let extended = flags & EXTENDED != 0;
+        let more = if extended { half(body, flags_at + 2)? } else { 0 };
+        let path = flags_at + if extended { 4 } else { 2 };
+        let length = body.get(path..)?.iter().position(|byte| *byte == 0)?;
+        let end = path + length;
+        let next = start + ((end - start + 8) & !7);
+        let padded = body.get(end..next)?.iter().all(|byte| *byte == 0);
+        let told = usize::from(flags & LENGTH) == length.min(LENGTH.into());
+        if !padded || !told || (extended && version < 3) || body[path..end] <= *last {
+            return None;
+        }
+        let hidden = flags & ASSUME_VALID != 0 || more & SKIP_WORKTREE != 0;
+        let mode = word(body, start + 4 * 6)?;
+        let known = matches!(mode, 0o100_644 | 0o100_755 | 0o120_000);
+        let plain = flags & (ASSUME_VALID | EXTENDED | STAGE) == 0 && known;
+        entries.push(Entry { start, path, end, hidden, plain });
+        (start, last) = (next, &body[path..end]);
+    }
+    while start < body.len() {
+        let size = usize::try_from(word(body, start + 4)?).ok()?;
+        if !HARMLESS.contains(&body.get(start..start + 4)?) {
+            return None;
+        }
+        start = start.checked_add(8)?.checked_add(size)?;
+    }
+    (start == body.len()).then_some(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(path: &str, flags: u16, more: Option<u16>) -> Vec<u8> {
+        let mut bytes = vec![0; 4 * SEEN + 20];
+        bytes[24..28].copy_from_slice(&0o100_644_u32.to_be_bytes());
+        let length = u16::try_from(path.len()).unwrap();
+        let flags = flags | length | more.map_or(0, |_| EXTENDED);
+        bytes.extend(flags.to_be_bytes());
+        bytes.extend(more.into_iter().flat_map(u16::to_be_bytes));
+        bytes.extend(path.as_bytes());
+        let padding = 8 - bytes.len() % 8;
+        bytes.extend(vec![0; padding]);
+        bytes
+    }
+
+    fn index(version: u32, all: &[Vec<u8>], extension: &[u8]) -> Vec<u8> {
+        let mut bytes = b"DIRC".to_vec();
+        bytes.extend(version.to_be_bytes());
+        bytes.extend(u32::try_from(all.len()).unwrap().to_be_bytes());
+        bytes.extend(all.concat());
+        bytes.extend(extension);
+        bytes.extend([0; 20]);
+        bytes
+    }
+
+    fn flags(bytes: &[u8]) -> Option<Vec<(bool, bool)>> {
+        Some(entries(bytes, 20)?.iter().map(|entry| (entry.hidden, entry.plain)).collect())
+    }
+
+    #[test]
+    fn flags_are_read_and_what_is_unknown_is_refused() {
+        let (a, b) = (entry("a", 0, None), entry("b/c", 0, None));
+        let tree = b"TREE\0\0\0\x02xx";
+        let known = Some(vec![(false, true), (false, true)]);
+        assert_eq!(flags(&index(2, &[a.clone(), b.clone()], tree)), known);
+        let valid = entry("a", ASSUME_VALID, None);
+        assert_eq!(flags(&index(2, &[valid], b"")), Some(vec![(true, false)]));
+        let skipped = entry("a", 0, Some(SKIP_WORKTREE));
+        assert_eq!(
+            flags(&index(3, std::slice::from_ref(&skipped), b"")),
+            Some(vec![(true, false)])
+        );
+        let intended = entry("a", 0, Some(0x2000));
+        assert_eq!(flags(&index(3, &[intended], b"")), Some(vec![(false, false)]));
+        let staged = entry("a", 0x1000, None);
+        assert_eq!(flags(&index(2, &[staged], b"")), Some(vec![(false, false)]));
+        for refused in [
+            index(2, &[skipped], b""),
+            index(4, std::slice::from_ref(&a), b""),
+            index(2, &[b, a.clone()], b""),
+            index(2, &[a.clone(), a.clone()], b""),
+            index(2, std::slice::from_ref(&a), b"link\0\0\0\0"),
+            index(2, std::slice::from_ref(&a), b"sdir\0\0\0\0"),
+            index(2, std::slice::from_ref(&a), b"TREE\0\0\0\x09x"),
+            index(2, &[a], b"T"),
+        ] {
+            assert_eq!(flags(&refused), None);
+        }
+    }
+
+    #[test]
+    fn no_cut_and_no_changed_byte_makes_it_fail_otherwise() {
+        let tree = b"TREE\0\0\0\x01x";
+        let whole = index(3, &[entry("a", 0, None), entry("b/c", 0, Some(1))], tree);
+        for end in 0..whole.len() {
+            // Without the extension it is whole again, for git too.
+            let whole_again = end == whole.len() - tree.len();
+            assert_eq!(entries(&whole[..end], 20).is_some(), whole_again, "{end}");
+        }
+        for at in 0..whole.len() {
+            for value in [0, 1, 0x7f, 0x80, 0xff] {
+                let mut changed = whole.clone();
+                changed[at] = value;
+                drop(entries(&changed, 20));
+            }
+        }
+    }
+}

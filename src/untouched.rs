@@ -1,0 +1,148 @@
+//! Proof that a folder holds exactly the files that git put there, and nothing else.
+//!
+//! Every file of the index is there with the times, owner, number and size that git wrote down, was
+//! older than the index by then, and there is no other file: git status could say no more about
+//! them. Folders are entered by descriptor, never through a symlink. A no proves nothing: any file
+//! that git does not know, an ignored one too, any doubt, is a no, and then git is asked.
+
+use std::ffi::CString;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
+
+use crate::index::{Index, Seen};
+
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// Deeper than any checkout.
+const DEEPEST: usize = 200;
+
+/// A folder that the index has files in.
+struct Folder<'a> {
+    /// Its path, with a `/` at the end unless it is the top.
+    path: &'a [u8],
+    /// Its files, by their numbers in the index.
+    files: Vec<usize>,
+    /// How many folders it has.
+    folders: usize,
+}
+
+/// Whether there is nothing in a folder but what git put there, as it put it there.
+pub fn is_untouched(folder: &Path, index: &Index) -> bool {
+    let Ok(top) = openat(CWD, folder, FOLDER, Mode::empty()) else { return false };
+    let mut folders = Vec::new();
+    if index.len() == 0 || !collect(index, 0..index.len(), 0, 0, &mut folders) {
+        return false;
+    }
+    // The top last in the list, first in the work: what is new is mostly there.
+    let (left, fine) = (AtomicUsize::new(folders.len()), AtomicBool::new(true));
+    let work = || {
+        while fine.load(Ordering::Relaxed) {
+            let next =
+                left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+            let Ok(number) = next else { return };
+            if !is_as_written(&top, index, &folders[number - 1]) {
+                fine.store(false, Ordering::Relaxed);
+            }
+        }
+    };
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    thread::scope(|scope| {
+        for _ in 1..cores.min(folders.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    fine.into_inner()
+}
+
+/// Finds the folders of the entries in `range`, which share the first `lead` bytes of their paths.
+fn collect<'a>(
+    index: &'a Index,
+    range: Range<usize>,
+    lead: usize,
+    depth: usize,
+    found: &mut Vec<Folder<'a>>,
+) -> bool {
+    let path = &index.path(range.start)[..lead];
+    let mut folder = Folder { path, files: Vec::new(), folders: 0 };
+    let mut number = range.start;
+    while number < range.end {
+        let whole = index.path(number);
+        let Some(slash) = whole[lead..].iter().position(|byte| *byte == b'/') else {
+            folder.files.push(number);
+            number += 1;
+            continue;
+        };
+        let inner = &whole[..=lead + slash];
+        let more = (number..range.end).take_while(|other| index.path(*other).starts_with(inner));
+        let end = number + more.count();
+        if depth == DEEPEST || !collect(index, number..end, inner.len(), depth + 1, found) {
+            return false;
+        }
+        folder.folders += 1;
+        number = end;
+    }
+    found.push(folder);
+    true
+}
+
+/// As many files and folders as in the index, and each of its files as git saw it: so no others.
+fn is_as_written(top: &OwnedFd, index: &Index, folder: &Folder) -> bool {
+    let Some(handle) = open(top, folder.path) else { return false };
+    let Ok(names) = Dir::read_from(&handle) else { return false };
+    let (mut files, mut folders) = (0, 0);
+    for entry in names {
+        let Ok(entry) = entry else { return false };
+        match (entry.file_name().to_bytes(), entry.file_type()) {
+            (b"." | b"..", _) => {}
+            (b".git", FileType::RegularFile) if folder.path.is_empty() => {}
+            (b".git", _) | (_, FileType::Unknown) => return false,
+            (_, FileType::Directory) => folders += 1,
+            _ => files += 1,
+        }
+    }
+    let same = |number: &usize| {
+        let name = index.name(*number, folder.path.len());
+        let stat = name.and_then(|name| statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW).ok());
+        let seen = index.seen(*number).filter(|seen| i64::from(seen.mtime.0) < index.written);
+        seen.zip(stat).is_some_and(|(seen, stat)| {
+            seen == as_git_sees(&stat) && (seen.size != 0 || index.is_empty(*number))
+        })
+    };
+    files == folder.files.len() && folders == folder.folders && folder.files.iter().all(same)
+}
+
+fn open(top: &OwnedFd, path: &[u8]) -> Option<OwnedFd> {
+    let steps = path.split(|byte| *byte == b'/').filter(|step| !step.is_empty());
+    steps.chain([&b"."[..]]).try_fold(None, |at: Option<OwnedFd>, step| {
+        let step = CString::new(step).ok()?;
+        let next = openat(at.as_ref().unwrap_or(top), &step, FOLDER, Mode::empty()).ok()?;
+        Some(Some(next))
+    })?
+}
+
+fn as_git_sees(stat: &Stat) -> Seen {
+    let executable = if stat.st_mode & 0o100 == 0 { 0o100_644 } else { 0o100_755 };
+    Seen {
+        ctime: (low(stat.st_ctime), low(stat.st_ctime_nsec)),
+        mtime: (low(stat.st_mtime), low(stat.st_mtime_nsec)),
+        ino: low(stat.st_ino),
+        mode: match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => executable,
+            FileType::Symlink => 0o120_000,
+            _ => 0,
+        },
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        size: low(stat.st_size),
+    }
+}
+
+/// What fits into the index.
+fn low(value: impl Into<i128>) -> u32 {
+    u32::try_from(value.into() & 0xffff_ffff).unwrap_or(u32::MAX)
+}

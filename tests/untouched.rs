@@ -1,0 +1,173 @@
+//! A sandbox that holds just what git put there goes without a `git status`; any other trace of work
+//! is found as before, however well it hides.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::repo::{Test, names_in, write};
+
+/// A repository of files of every kind.
+fn repository() -> Test {
+    let test = Test::new();
+    write(&test.app().join("dir/one"), "1\n");
+    write(&test.app().join("dir/deep/two"), "2\n");
+    write(&test.app().join("dir.txt"), "sorts before what is in dir\n");
+    write(&test.app().join("empty"), "");
+    write(&test.app().join(".gitignore"), "*.log\n.env\n");
+    test.script("app/run.sh", "echo run");
+    std::os::unix::fs::symlink("dir/one", test.app().join("link")).unwrap();
+    test.git(&["add", "."]);
+    test.git(&["commit", "--quiet", "-m", "files"]);
+    test
+}
+
+/// A sandbox whose files are older than its index, as they are a second after any checkout.
+fn settled(test: &Test, name: &str) -> PathBuf {
+    let path = test.new_sandbox(&[name]);
+    shell(test, &path, "find . -name .git -o -exec touch -h -d 2001-01-01 {} + && git status");
+    path
+}
+
+fn shell(test: &Test, folder: &std::path::Path, text: &str) {
+    let output = test.command("sh", folder).args(["-euc", text]).output().unwrap();
+    assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What git was asked while a sandbox was removed.
+fn calls(test: &Test, words: &[&str]) -> String {
+    let log = test.home.join("calls");
+    let path = test.fake_git(&format!("echo \"$*\" >>'{}'\nexec \"$GIT\" \"$@\"", log.display()));
+    let output = test.program(&test.app(), words).env("PATH", path).output();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::read_to_string(log).unwrap()
+}
+
+#[test]
+fn what_git_put_there_and_nothing_else_goes_without_a_status() {
+    let test = repository();
+    let path = settled(&test, "x");
+    let calls = calls(&test, &["rm", "x"]);
+    assert!(calls.contains(" diff-index "), "{calls}");
+    assert!(!calls.contains(" status "), "{calls}");
+    assert!(!path.exists());
+    let trash = test.home.join(".cache/git-sandbox/worktrees/.trash");
+    let id = names_in(&trash).pop().unwrap();
+    assert_eq!(fs::read_to_string(trash.join(id).join("tree/dir/one")).unwrap(), "1\n");
+    assert_eq!(test.branches(), ["main", "x"]);
+}
+
+#[test]
+fn right_after_a_checkout_git_is_asked() {
+    let test = repository();
+    let path = test.new_sandbox(&["x"]);
+    // Written in the second in which its files were: they may have been edited since.
+    shell(&test, &path, "find . -name .git -o -exec touch -h {} + && git status");
+    let calls = calls(&test, &["rm", "x"]);
+    assert!(calls.contains(" status "), "{calls}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn every_trace_of_work_is_found() {
+    const ONE: &str = "worktree has 1 uncommitted change";
+    let test = repository();
+    let rows = [
+        (
+            "replaced",
+            "cp -p dir/one new; printf '9\\n' >new; touch -d 2001-01-01 new; mv new dir/one",
+            ONE,
+        ),
+        ("emptied", ": >dir/one; touch -d 2001-01-01 dir/one", ONE),
+        ("filled", "echo x >empty", ONE),
+        ("executable", "chmod +x dir/one", ONE),
+        ("not-executable", "chmod -x run.sh", ONE),
+        ("deleted", "rm dir/deep/two", ONE),
+        ("link-elsewhere", "ln -sfn dir/two link; touch -h -d 2001-01-01 link", ONE),
+        ("new-at-the-top", "echo x >new", ONE),
+        ("new-in-a-folder", "echo x >dir/deep/new", ONE),
+        ("new-for-old", "rm empty; echo x >another", "worktree has 2 uncommitted changes"),
+        ("new-folder", "mkdir more; echo x >more/new", ONE),
+        (
+            "file-for-folder",
+            "rm -r dir/deep; echo x >dir/deep",
+            "worktree has 2 uncommitted changes",
+        ),
+        (
+            "link-for-folder",
+            "mv dir ~/moved; ln -s ~/moved dir",
+            "worktree has 3 uncommitted changes",
+        ),
+        (
+            "staged",
+            "echo x >>dir/one; git add dir/one; touch -d 2001-01-01 dir/one; git status",
+            ONE,
+        ),
+        ("intended", "echo x >new; git add -N new; touch -d 2001-01-01 new; git status", ONE),
+        (
+            "assumed",
+            "git update-index --assume-unchanged dir/one; echo x >dir/one",
+            "worktree has 1 hidden edit",
+        ),
+        (
+            "skipped",
+            "git update-index --skip-worktree dir/one; echo x >dir/one",
+            "worktree has 1 hidden edit",
+        ),
+        (
+            "repository",
+            "git init -q a.log; git -C a.log commit -q --allow-empty -m x",
+            "unsaved work in 'a.log'",
+        ),
+    ];
+    for (name, work, why) in rows {
+        let path = settled(&test, name);
+        shell(&test, &path, work);
+        let before = shown(&test, &path);
+        test.run(&["rm", name]).stderr(&refusal(name, why)).code(1);
+        assert_eq!(shown(&test, &path), before, "{name}");
+    }
+}
+
+fn refusal(name: &str, why: &str) -> String {
+    format!(
+        "error: cannot remove '{name}': {why}\n\
+         hint: to move it to the trash as it is: git sandbox rm --force {name}\n"
+    )
+}
+
+fn shown(test: &Test, path: &std::path::Path) -> String {
+    let words = ["-c", "find . -type f -exec cat {} + ; find . | sort; git status --porcelain"];
+    let output = test.command("sh", path).args(words).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn an_ignored_file_that_matters_is_told() {
+    let test = repository();
+    let path = settled(&test, "x");
+    write(&path.join(".env"), "secret\n");
+    let output = test.run(&["rm", "x"]).output();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.starts_with("removed 'x' (1 precious file); undo with: "), "{said}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_index_that_is_not_understood_is_left_to_git() {
+    let test = repository();
+    for (name, setting) in [("four", "index.version=4"), ("split", "core.splitIndex=true")] {
+        let path = test.new_sandbox(&[name]);
+        let settle = "find . -name .git -o -exec touch -h -d 2001-01-01 {} +";
+        shell(
+            &test,
+            &path,
+            &format!(
+                "{settle}; git -c {setting} read-tree HEAD; git -c {setting} update-index --force-write-index --refresh"
+            ),
+        );
+        let calls = calls(&test, &["rm", name]);
+        assert!(calls.contains(" status "), "{name}: {calls}");
+        assert!(!path.exists());
+        fs::remove_file(test.home.join("calls")).unwrap();
+    }
+}
