@@ -4,10 +4,11 @@
 //! conflict, an extension we do not know) is `None`, and git is asked instead. Nothing here writes.
 
 use std::ffi::CStr;
-use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use crate::file;
 
 /// The times, ids and size of a file, in the order of the index: 32 bits each.
 const SEEN: usize = 10;
@@ -62,7 +63,7 @@ pub struct Seen {
 impl Index {
     /// Reads the index file; `id` is the length of an object id in bytes.
     pub fn read(path: &Path, id: usize) -> Option<Index> {
-        let mut file = File::open(path).ok()?;
+        let mut file = file::open(path).ok()?;
         let written = file.metadata().ok()?.mtime();
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
