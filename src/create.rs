@@ -9,7 +9,8 @@
 //!
 //! git processes, nothing configured: `config` beside `rev-parse`; then under the lock
 //! `worktree list` (beside `for-each-ref`, unless the name is new for sure), `branch` for a new
-//! one, `worktree add`; then `reset`.
+//! one, `worktree add`; then `reset`. With a spare: `symbolic-ref` and `update-ref` instead of the last
+//! two. tests/processes.rs has the table of all commands.
 
 mod finish;
 mod take;

@@ -55,13 +55,16 @@ impl Fill<'_> {
     }
 
     /// The same where the files of another commit are there and clean: only what differs is written.
-    /// Where nothing can, the files are not even looked at again.
+    /// Where nothing can, neither files nor index are looked at: only the reflog of a branch says the
+    /// same as after a checkout.
     pub fn check_out_from(&self, had: &str) -> Result<()> {
         if had != self.commit {
             return self.check_out();
         }
-        let reset = ["reset", "--soft", "--no-recurse-submodules"];
-        self.git().call(reset).done("check the files out")?;
+        if self.session.branch.is_some() {
+            let words = ["update-ref", "-m", "reset: moving to HEAD", "HEAD", had, had];
+            self.git().call(words).done("check the files out")?;
+        }
         signals::check()
     }
 

@@ -54,8 +54,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
 
 /// The same where a spare is ready.
 const WITH_SPARE: &[(&str, &[&str])] = &[
-    ("new fix", &["branch", "config", "reset", "rev-parse", "symbolic-ref", "worktree list"]),
-    ("new --detach fix", &["config", "reset", "rev-parse", "update-ref", "worktree list"]),
+    ("new fix", &["branch", "config", "rev-parse", "symbolic-ref", "update-ref", "worktree list"]),
+    ("new --detach fix", &["config", "rev-parse", "update-ref", "worktree list"]),
 ];
 
 /// Runs it with a git that writes down what it is asked. What that is.

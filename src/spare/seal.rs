@@ -1,69 +1,75 @@
-//! The seal of a spare: a hash of its private git dir and of what the file system says about each of
-//! its files. As long as it holds, nothing was written, added, removed or even touched.
+//! The seal of a spare: a hash of what the file system says about each of its files and of those in
+//! its private git dir. As long as it holds, nothing was written, added, removed or even touched.
 
-use std::ffi::OsStr;
-use std::fs;
+use std::ffi::{CString, OsStr};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::name;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 
 /// What we write into a private git dir ourselves, and the path that a rename changes.
 const OURS: [&str; 5] = ["sandbox.json", "sandbox.json.new", "sandbox.lock", "locked", "gitdir"];
 
-/// The seal of a spare as it is now; none where something cannot be read.
+/// The seal of a spare as it is now; none where something cannot be read. Another release may seal
+/// otherwise: then spares are made anew.
 pub fn seal(entry: &Path, folder: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    contents(entry, true, &mut bytes)?;
-    stats(folder, &mut bytes)?;
-    Some(name::hash(OsStr::from_bytes(&bytes)))
-}
-
-/// What the file system says about the files.
-pub fn files(folder: &Path) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    stats(folder, &mut bytes).map(|()| bytes)
-}
-
-/// Every file of a private git dir with its content.
-fn contents(dir: &Path, top: bool, bytes: &mut Vec<u8>) -> Option<()> {
-    for (name, kind) in sorted(dir)? {
-        let path = dir.join(OsStr::from_bytes(&name));
-        if kind.is_dir() {
-            contents(&path, false, bytes)?;
-        } else if !top || !OURS.iter().any(|ours| ours.as_bytes() == name) {
-            let content = fs::read(&path).ok()?;
-            bytes.extend(path.as_os_str().as_bytes());
-            bytes.extend([&[0], &content.len().to_le_bytes()[..], &content].concat());
+    let mut hash = DefaultHasher::new();
+    let dir = openat(CWD, entry, FOLDER, Mode::empty()).ok()?;
+    for (name, stat) in inside(&dir)? {
+        if !OURS.iter().any(|ours| ours.as_bytes() == name.as_bytes()) {
+            one(&dir, &name, &stat, &mut hash)?;
         }
     }
-    Some(())
+    files(folder)?.hash(&mut hash);
+    Some(format!("{:016x}", hash.finish()))
 }
 
-/// Every file of a folder with its times, size, mode and number; of folders only what they are.
-fn stats(dir: &Path, bytes: &mut Vec<u8>) -> Option<()> {
-    for (name, kind) in sorted(dir)? {
-        let path = dir.join(OsStr::from_bytes(&name));
-        let meta = fs::symlink_metadata(&path).ok()?;
-        bytes.extend([&name[..], &[0], &meta.mode().to_le_bytes()].concat());
-        if kind.is_dir() {
-            stats(&path, bytes)?;
-            bytes.push(b'/');
-        } else {
-            let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
-            bytes.extend(times.iter().flat_map(|part| part.to_le_bytes()));
-            bytes.extend([meta.size(), meta.ino()].iter().flat_map(|part| part.to_le_bytes()));
+/// The same of the files alone. Half of what is in a large folder is looked at by another thread.
+pub fn files(folder: &Path) -> Option<Vec<u64>> {
+    let dir = openat(CWD, folder, FOLDER, Mode::empty()).ok()?;
+    let found = inside(&dir)?;
+    let hashed = |part: &[(CString, Stat)]| -> Option<u64> {
+        let mut hash = DefaultHasher::new();
+        for (name, stat) in part {
+            one(&dir, name, stat, &mut hash)?;
         }
-    }
-    Some(())
+        Some(hash.finish())
+    };
+    let (first, second) = found.split_at(found.len() / 2);
+    let (first, second) = std::thread::scope(|scope| {
+        let second = scope.spawn(|| hashed(second));
+        (hashed(first), second.join().ok().flatten())
+    });
+    Some(vec![first?, second?])
 }
 
-fn sorted(dir: &Path) -> Option<Vec<(Vec<u8>, fs::FileType)>> {
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// A file with its times, size, mode and number; a folder with its mode and what is in it.
+fn one(dir: &OwnedFd, name: &CString, stat: &Stat, hash: &mut DefaultHasher) -> Option<()> {
+    OsStr::from_bytes(name.as_bytes()).hash(hash);
+    stat.st_mode.hash(hash);
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        (stat.st_mtime, stat.st_mtime_nsec, stat.st_ctime, stat.st_ctime_nsec).hash(hash);
+        (stat.st_size, stat.st_ino).hash(hash);
+        return Some(());
+    }
+    let inner = openat(dir, name.as_c_str(), FOLDER, Mode::empty()).ok()?;
+    let found = inside(&inner)?;
+    found.len().hash(hash);
+    found.iter().try_for_each(|(name, stat)| one(&inner, name, stat, hash))
+}
+
+fn inside(dir: &OwnedFd) -> Option<Vec<(CString, Stat)>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).ok()? {
-        let entry = entry.ok()?;
-        found.push((entry.file_name().as_bytes().to_vec(), entry.file_type().ok()?));
+    for entry in Dir::read_from(dir).ok()? {
+        let name = entry.ok()?.file_name().to_owned();
+        if !matches!(name.as_bytes(), b"." | b"..") {
+            let stat = statat(dir, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            found.push((name, stat));
+        }
     }
     found.sort_by(|one, other| one.0.cmp(&other.0));
     Some(found)

@@ -225,6 +225,10 @@ impl Tender<'_> {
         let call = git.refresh(words).args(["--no-recurse-submodules", commit]);
         call.done("check a spare out")?;
         step::reached();
+        // As a fresh checkout of this commit leaves it.
+        let words = ["update-ref", "--no-deref", "ORIG_HEAD", commit];
+        git.refresh(words).done("check a spare out")?;
+        step::reached();
         Ok(())
     }
 
