@@ -121,7 +121,8 @@ default it does what `git merge` does: a fast-forward where that is possible and
 else a merge commit.
 
 Where the other branch is checked out, in the main worktree or in a sandbox, `git merge` runs there, by
-its own rules about local changes. Where it is checked out nowhere, no checkout is touched; a
+its own rules about local changes; but ignored files, which git would overwrite, stop it, and so does
+a merge in progress there. Where it is checked out nowhere, no checkout is touched; a
 temporary worktree in the root is used for --rebase, for hooks, merge options and signatures, and
 with git before 2.38. What --squash and --rebase make lands as a fast-forward. Hooks run as they do
 for `git merge`; those of a commit run for --squash, those of a rebase for --rebase.

@@ -8,13 +8,14 @@
 //! sandbox is not touched at all, and the target only by `git merge` itself, which is undone.
 
 mod away;
+mod in_the_way;
+mod made;
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use away::{Away, Note};
 pub use away::{left_over, lock, recover};
+use made::{MERGE_HOOKS, commit_tree, read_head};
 
 use crate::base::Base;
 use crate::error::{Error, Result, shell_word};
@@ -24,7 +25,7 @@ use crate::out::Out;
 use crate::place::Place;
 use crate::porcelain;
 use crate::repo::{Repo, Worktrees};
-use crate::sandbox::{self, Sandbox};
+use crate::sandbox::Sandbox;
 use crate::step;
 use crate::time::counted;
 
@@ -126,7 +127,9 @@ impl Merge<'_> {
                 Way::Squash(merged)
             }
             How::FastForward | How::Rebase if forward => Way::FastForward,
-            How::Merge if forward && !is_off(setting.as_deref()) => Way::FastForward,
+            How::Merge if forward && !is_off(setting.as_deref()) && !self.no_ff() => {
+                Way::FastForward
+            }
             _ if only => {
                 let name = shell_word(&self.sandbox.name());
                 let hint = format!("git sandbox merge {name} --rebase");
@@ -175,9 +178,13 @@ impl Merge<'_> {
     fn follow(&self, git: &Git, new: &str) -> Result<()> {
         let words = ["checkout", "--quiet", "--no-track", "--no-overwrite-ignore", "-B"];
         let git = git.at(&self.sandbox.path);
-        let answer = git.refresh(words).args([self.branch, new, "--"]).ask()?;
-        if !answer.ok() {
-            let why = answer.words().join(" ");
+        let moved = read_head(&git)? != self.head;
+        let answer = git.refresh(words).args([self.branch, new, "--"]);
+        let why = match moved {
+            true => Some("it has moved meanwhile".to_owned()),
+            false => Some(answer.ask()?).filter(|it| !it.ok()).map(|it| it.words().join(" ")),
+        };
+        if let Some(why) = why {
             self.out.warn(&format!("branch '{}' stays at its old commits: {why}", self.branch));
         }
         Ok(())
@@ -221,54 +228,20 @@ impl Merge<'_> {
         }
     }
 
+    /// Whether the user wants a merge commit for this branch in any case.
+    fn no_ff(&self) -> bool {
+        let options = self.repo.config.get(&self.options_key());
+        options.is_some_and(|options| options.split_whitespace().any(|word| word == "--no-ff"))
+    }
+
     fn options_key(&self) -> String {
         format!("branch.{}.mergeoptions", self.into.name)
-    }
-
-    /// Where the target is checked out, with its private git dir.
-    fn checkout(&self) -> Result<Option<(PathBuf, PathBuf)>> {
-        let name = std::ffi::OsStr::new(&self.into.name);
-        let full = std::ffi::OsStr::new(&self.into.branch.name);
-        let main = (&self.worktrees.main, &self.repo.common);
-        let linked = self.worktrees.linked.iter().map(|tree| (&tree.record, &tree.entry));
-        for (record, git_dir) in [main].into_iter().chain(linked) {
-            if record.branch.is_none() && sandbox::branch_held_by(git_dir).as_deref() == Some(name)
-            {
-                let why = format!(
-                    "'{}' is in the middle of a rebase or bisect in '{}'",
-                    self.into.name,
-                    record.path.display()
-                );
-                return Err(self.refused(why, None));
-            }
-            if record.branch.as_deref() != Some(full) || record.bare {
-                continue;
-            }
-            let path = record.path.display();
-            if !record.path.is_dir() {
-                let why = format!("it is checked out in '{path}', which is not there");
-                let forget = format!("git sandbox rm {}", shell_word(&path.to_string()));
-                return Err(self.refused(why, Some(forget)));
-            }
-            self.is_idle(&record.path, git_dir)?;
-            return Ok(Some((record.path.clone(), git_dir.clone())));
-        }
-        Ok(None)
-    }
-
-    /// Refuses while a merge of the user's is in progress there, which undoing ours would undo.
-    fn is_idle(&self, folder: &Path, git_dir: &Path) -> Result<()> {
-        if !git_dir.join("MERGE_HEAD").exists() {
-            return Ok(());
-        }
-        let why = format!("a merge is in progress in '{}'", folder.display());
-        let status = format!("git -C {} status", shell_word(&folder.to_string_lossy()));
-        Err(self.refused(why, Some(status)))
     }
 
     /// A merge or a fast-forward, as `git merge` would.
     fn merge(&self, git: &Git, way: &Way) -> Result<()> {
         if let Some((folder, git_dir)) = self.checkout()? {
+            self.overwrites_nothing(&folder, self.head)?;
             return self.merge_in(git, &folder, &git_dir, way);
         }
         let commit = match way {
@@ -309,6 +282,7 @@ impl Merge<'_> {
     /// Brings a commit that is on top of the target into it.
     fn land(&self, git: &Git, commit: &str) -> Result<()> {
         if let Some((folder, git_dir)) = self.checkout()? {
+            self.overwrites_nothing(&folder, commit)?;
             let words = ["merge", "--no-squash", "--ff-only", commit];
             return self.work_in(&git.at(&folder), &folder, &git_dir, None, &words);
         }
@@ -397,117 +371,6 @@ impl Merge<'_> {
         Err(self.refused(answer.why(), None))
     }
 
-    /// One commit with all changes of the branch, on top of the target.
-    fn squashed(&self, git: &Git, tree: Option<&str>) -> Result<String> {
-        let tip = self.into.branch.commit.as_str();
-        if let Some(tree) = tree.filter(|_| !self.needs_a_checkout(&COMMIT_HOOKS).unwrap_or(true)) {
-            let message = self.squash_message(git)?;
-            return commit_tree(git, tree, &[tip], &message);
-        }
-        let away = Away::at(self, tip)?;
-        let at = git.at(&away.path);
-        let made = || {
-            // Whatever merge.ff says: it cannot go together with the other.
-            let merge = at.look(["merge", "--squash", "--ff", self.head]).ask()?;
-            let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
-            let unmerged = porcelain::paths(&at.look(unmerged).read("read the conflicts")?);
-            if !unmerged.is_empty() {
-                return Err(self.conflict(&unmerged));
-            }
-            if !merge.ok() {
-                return Err(self.refused(merge.why(), None));
-            }
-            if at.look(["diff", "--cached", "--quiet"]).ask()?.ok() {
-                return Err(self.nothing("has all its changes"));
-            }
-            let message = self.squash_message(git)?;
-            self.told(&at.call(["commit", "--quiet", "-m", &message]).ask()?)?;
-            read_head(&at)
-        };
-        let made = made();
-        away.remove(self)?;
-        made
-    }
-
-    /// The branch's commits on top of the target, made in a worktree of their own.
-    fn rebased(&self, git: &Git, away: &Away) -> Result<String> {
-        let git = git.at(&away.path);
-        let tip = self.into.branch.commit.as_str();
-        let rebase =
-            ["-c", "rebase.autoSquash=false", "-c", "rebase.updateRefs=false", "rebase", tip];
-        let answer = git.call(rebase).env("GIT_EDITOR", ":").ask()?;
-        if !answer.ok() {
-            let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
-            let unmerged = porcelain::paths(&git.look(unmerged).read("read the conflicts")?);
-            if !unmerged.is_empty() {
-                return Err(self.conflict(&unmerged));
-            }
-            self.told(&answer)?;
-        }
-        let new = read_head(&git)?;
-        if new == tip {
-            return Err(self.nothing("has all its changes"));
-        }
-        Ok(new)
-    }
-
-    /// Passes on what git and the user's hooks said, if it failed.
-    fn told(&self, answer: &Answer) -> Result<()> {
-        if answer.ok() {
-            return Ok(());
-        }
-        for line in answer.words() {
-            self.out.note(&line);
-        }
-        Err(self.refused("git did not commit it".into(), None))
-    }
-
-    /// git's own words for a merge commit, or the user's.
-    fn merge_message(&self, git: &Git) -> Result<String> {
-        if let Some(message) = self.message {
-            return Ok(message.to_owned());
-        }
-        let line = format!("{}\t\tbranch '{}' of .\n", self.head, self.branch);
-        let git = git.at(&self.repo.common);
-        let words = ["fmt-merge-msg", "--into-name", &self.into.name];
-        let answer = git.look(words).ask_with(line.into_bytes())?;
-        match answer.ok() {
-            true => Ok(String::from_utf8_lossy(&answer.stdout).into_owned()),
-            false => Err(Error::Git { doing: "write the message".into(), why: answer.why() }),
-        }
-    }
-
-    /// git's own words for a squash, or the user's.
-    fn squash_message(&self, git: &Git) -> Result<String> {
-        if let Some(message) = self.message {
-            return Ok(message.to_owned());
-        }
-        let range = [self.head, "--not", &self.into.branch.commit, "--"];
-        let git = git.at(&self.repo.common);
-        let log = git.look(["rev-list", "--pretty=medium"]).args(range).read("read the commits")?;
-        Ok(format!("Squashed commit of the following:\n\n{}", String::from_utf8_lossy(&log)))
-    }
-
-    /// Whether something of the user's decides that only git itself heeds: a hook, signatures, options.
-    fn needs_a_checkout(&self, hooks: &[&str]) -> Result<bool> {
-        let config = &self.repo.config;
-        let told = ["commit.gpgsign", "merge.verifysignatures", "pull.twohead"];
-        let told = told.iter().any(|key| config.get(key).is_some());
-        if told || config.has_section("hook.") || config.get(&self.options_key()).is_some() {
-            return Ok(true);
-        }
-        let folder = match config.get("core.hookspath") {
-            Some(_) => {
-                let git = &self.repo.git;
-                let path = git.call(["rev-parse", "--git-path", "hooks"]).line("find the hooks")?;
-                git.dir().join(path)
-            }
-            None => self.repo.common.join("hooks"),
-        };
-        let runs = |meta: fs::Metadata| meta.is_file() && meta.permissions().mode() & 0o111 != 0;
-        Ok(hooks.iter().any(|hook| fs::metadata(folder.join(hook)).is_ok_and(runs)))
-    }
-
     fn refused(&self, why: String, hint: Option<String>) -> Error {
         let into = Some(self.into.name.clone());
         Error::NotMerged { name: self.sandbox.name(), into, why, hint }
@@ -521,33 +384,20 @@ impl Merge<'_> {
     fn conflict(&self, files: &[PathBuf]) -> Error {
         let path = shell_word(&self.sandbox.path.to_string_lossy());
         let hint = format!("resolve it there: git -C {path} merge {}", shell_word(&self.into.name));
-        let files: Vec<String> = files.iter().map(|file| format!("'{}'", file.display())).collect();
-        self.refused(format!("conflict in {}", files.join(", ")), Some(hint))
+        self.refused(format!("conflict in {}", listed(files)), Some(hint))
     }
 }
 
-/// What runs for `git merge`.
-const MERGE_HOOKS: [&str; 4] =
-    ["pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge"];
-/// What runs for `git commit`.
-const COMMIT_HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
+fn listed(files: &[PathBuf]) -> String {
+    let files: Vec<String> = files.iter().map(|file| format!("'{}'", file.display())).collect();
+    files.join(", ")
+}
 
 fn is_off(setting: Option<&str>) -> bool {
     setting.and_then(crate::config::boolean) == Some(false)
 }
 
-fn commit_tree(git: &Git, tree: &str, parents: &[&str], message: &str) -> Result<String> {
-    let parents = parents.iter().flat_map(|parent| ["-p", parent]);
-    let call = git.call(["commit-tree", "-m", message.trim_end()]).args(parents).arg(tree);
-    Ok(call.line("commit the merge")?.to_string_lossy().into_owned())
-}
-
 fn orig_head(git: &Git) -> Result<Option<String>> {
     let answer = git.look(["rev-parse", "--verify", "--quiet", "ORIG_HEAD"]).ask()?;
     Ok(answer.ok().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned()))
-}
-
-fn read_head(git: &Git) -> Result<String> {
-    let head = git.look(["rev-parse", "--verify", "HEAD"]).line("read the new commit")?;
-    Ok(head.to_string_lossy().into_owned())
 }

@@ -1,6 +1,6 @@
 //! `git sandbox merge`: what comes where, what is said, and what a refusal leaves alone.
 
-use crate::merging::{PLACES, Scene, Target};
+use crate::merging::{PLACES, Scene, Target, can_tell};
 use crate::removal::{Format, kept, reflog, repository, same, state, trashed};
 use crate::repo::{names_in, write};
 
@@ -136,7 +136,7 @@ fn a_conflict_leaves_everything_as_it_was() {
             let text = "error: cannot merge 'box' into 'dev': conflict in 'mine'\n\
                         hint: resolve it there: git -C $ROOT/box merge dev\n";
             scene.refused(how, text);
-            if how != ["--rebase"] {
+            if how != ["--rebase"] && can_tell(&scene.test) {
                 scene.refused(&[how, &["--dry-run"]].concat(), text);
             }
         }
@@ -249,12 +249,13 @@ fn json_says_what_became_of_it() {
 #[test]
 fn json_says_why_it_was_refused() {
     let scene = Scene::clashing(Target::Here);
+    let commits = (!can_tell(&scene.test)).then_some(2);
     let output = scene.test.run(&["merge", "box", "--json"]).output();
     let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1));
     let wanted = serde_json::json!([{
         "name": "box", "path": scene.path.display().to_string(), "action": "kept",
-        "reason": "conflict in 'mine'", "branch": "box", "into": "dev", "commits": null,
+        "reason": "conflict in 'mine'", "branch": "box", "into": "dev", "commits": commits,
         "removed": false
     }]);
     assert_eq!(answer, wanted);

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::merging::{Scene, Target};
+use crate::merging::{Scene, Target, can_tell};
 use crate::removal::{same, trashed};
 use crate::repo::{Test, tree, write};
 
@@ -159,12 +159,6 @@ fn next(scene: &Scene) -> String {
     let output = scene.test.run(&["rm", "--force", "no-such"]).output();
     assert!(output.status.success());
     String::from_utf8(output.stderr).unwrap()
-}
-
-/// Whether this git can tell beforehand what a merge comes to.
-fn can_tell(test: &Test) -> bool {
-    let words = ["merge-tree", "--write-tree", "main", "main"];
-    test.command("git", &test.app()).args(words).output().unwrap().status.success()
 }
 
 const LEFT: &str = "warning: a merge in '$APP' was interrupted, and is left as it is\n";

@@ -146,14 +146,55 @@ fn merge_ff_does_not_forbid_a_squash_or_a_rebase() {
 }
 
 #[test]
-fn merge_ff_false_makes_a_merge_commit() {
+fn merge_ff_false_and_an_option_of_the_branch_make_a_merge_commit() {
     for target in PLACES {
         let scene = Scene::new(target);
-        scene.test.git(&["config", "merge.ff", "false"]);
+        let key = if target == Target::Here { "branch.dev.mergeOptions" } else { "merge.ff" };
+        let value = if target == Target::Here { "--no-ff" } else { "false" };
+        scene.test.git(&["config", key, value]);
         let how = "merged 'box' into 'dev': 2 commits, with a merge commit\n";
         scene.merges(&[], &format!("{how}{REMOVED}"));
         assert_eq!(scene.test.git(&["rev-list", "--merges", "--count", "dev"]), "1");
     }
+}
+
+#[test]
+fn ignored_files_of_the_target_are_not_overwritten() {
+    let change = |scene: &Scene, name: &str| {
+        write(&scene.path.join(name), "theirs\n");
+        scene.test.git_in(&scene.path, &["add", "--force", name]);
+        scene.test.git_in(&scene.path, &["commit", "--quiet", "-m", name]);
+    };
+    // A file, a file in a folder, a file where a folder is to be, a folder where a file is to be.
+    for (file, here) in [
+        ("x.log", "x.log"),
+        ("build/out", "build/out"),
+        ("y.log/z", "y.log"),
+        ("build", "build/out"),
+    ] {
+        for (target, how) in [(Target::Here, ""), (Target::Sandbox, "--squash")] {
+            let scene = Scene::diverged(target);
+            change(&scene, file);
+            let dev = scene.dev.clone().unwrap();
+            write(&dev.join(here), "ignored, but mine\n");
+            let text = format!(
+                "error: cannot merge 'box' into 'dev': it would overwrite ignored '{here}' in '{0}'\n\
+                 hint: git -C {0} status --ignored\n",
+                dev.display()
+            );
+            let how = [how].into_iter().filter(|how| !how.is_empty()).collect::<Vec<_>>();
+            scene.refused(&how, &text);
+            let read = || fs::read_to_string(dev.join(here)).unwrap();
+            assert_eq!(read(), "ignored, but mine\n");
+        }
+    }
+    // One that is nowhere near stays.
+    let scene = Scene::diverged(Target::Here);
+    change(&scene, "build/theirs");
+    write(&scene.test.app().join("build/mine"), "ignored\n");
+    let text = "merged 'box' into 'dev': 3 commits, with a merge commit\n";
+    scene.merges(&[], &format!("{text}{REMOVED}"));
+    assert_eq!(fs::read_to_string(scene.test.app().join("build/mine")).unwrap(), "ignored\n");
 }
 
 #[test]

@@ -16,6 +16,12 @@ pub enum Target {
 
 pub const PLACES: [Target; 3] = [Target::Here, Target::Sandbox, Target::Nowhere];
 
+/// Whether this git can tell beforehand what a merge comes to, as it can from 2.38 on.
+pub fn can_tell(test: &Test) -> bool {
+    let words = ["merge-tree", "--write-tree", "HEAD", "HEAD"];
+    test.command("git", &test.app()).args(words).output().unwrap().status.success()
+}
+
 pub struct Scene {
     pub test: Test,
     /// The sandbox.
@@ -119,10 +125,15 @@ impl Scene {
     #[track_caller]
     pub fn is_clean(&self) {
         for folder in &self.folders() {
-            assert_eq!(self.test.git_in(folder, &["status", "--porcelain"]), "", "{folder:?}");
+            assert_eq!(
+                self.test.git_in(folder, &["status", "--porcelain"]),
+                "",
+                "{}",
+                folder.display()
+            );
             let words = ["rev-parse", "--verify", "--quiet", "MERGE_HEAD"];
             let output = self.test.command("git", folder).args(words).output().unwrap();
-            assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{folder:?}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{}", folder.display());
         }
     }
 

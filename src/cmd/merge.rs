@@ -44,7 +44,6 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         Ok(code) => code,
         Err(error) => {
             out.error(&error);
-            answer.action = "kept";
             answer.reason = match &error {
                 Error::NotMerged { why, .. } => why.clone(),
                 other => other.to_string(),
