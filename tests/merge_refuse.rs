@@ -2,6 +2,7 @@
 //! take a wrong branch for the target.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 
 use crate::merging::{PLACES, Scene, Target};
 use crate::removal::{Format, kept, repository, same};
@@ -281,6 +282,19 @@ fn a_branch_that_is_checked_out_elsewhere_is_neither_taken_nor_deleted() {
     let run = scene.test.run(&["merge", "box", "--delete-branch"]);
     run.stderr(&format!("{FORWARD}{REMOVED}{warning}")).code(1);
     scene.is_clean();
+}
+
+#[test]
+fn a_branch_whose_name_is_not_text_is_left_alone() {
+    let scene = Scene::diverged(Target::Nowhere);
+    let name = std::ffi::OsStr::from_bytes(b"refs/heads/b\xffx");
+    let mut git = scene.test.command("git", &scene.path);
+    assert!(git.args(["update-ref"]).arg(name).arg("HEAD").status().unwrap().success());
+    let mut git = scene.test.command("git", &scene.path);
+    assert!(git.args(["symbolic-ref", "HEAD"]).arg(name).status().unwrap().success());
+    for how in [&[][..], &["--rebase"]] {
+        scene.refused(how, "error: the branch is not valid UTF-8\n");
+    }
 }
 
 #[test]
