@@ -2,6 +2,10 @@
 //! take a wrong branch for the target.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Stdio};
 
 use crate::merging::{PLACES, Scene, Target};
 use crate::removal::{Format, kept, repository, same};
@@ -281,6 +285,67 @@ fn a_branch_that_is_checked_out_elsewhere_is_neither_taken_nor_deleted() {
     let run = scene.test.run(&["merge", "box", "--delete-branch"]);
     run.stderr(&format!("{FORWARD}{REMOVED}{warning}")).code(1);
     scene.is_clean();
+}
+
+#[test]
+fn a_branch_whose_name_is_not_text_is_left_alone() {
+    let scene = Scene::diverged(Target::Nowhere);
+    let name = std::ffi::OsStr::from_bytes(b"refs/heads/b\xffx");
+    let mut git = scene.test.command("git", &scene.path);
+    assert!(git.args(["update-ref"]).arg(name).arg("HEAD").status().unwrap().success());
+    let mut git = scene.test.command("git", &scene.path);
+    assert!(git.args(["symbolic-ref", "HEAD"]).arg(name).status().unwrap().success());
+    for how in [&[][..], &["--rebase"]] {
+        scene.refused(how, "error: the branch is not valid UTF-8\n");
+    }
+}
+
+#[test]
+fn what_rerere_resolved_in_a_rebase_is_still_a_conflict() {
+    let scene = Scene::clashing(Target::Here);
+    let test = &scene.test;
+    test.git(&["config", "rerere.enabled", "true"]);
+    test.git(&["config", "rerere.autoUpdate", "true"]);
+    test.git(&["checkout", "--quiet", "-b", "try"]);
+    let merge = test.command("git", &test.app()).args(["merge", "box"]).output().unwrap();
+    assert_eq!(merge.status.code(), Some(1));
+    test.commit(&test.app(), "mine", "resolved\n");
+    test.git(&["checkout", "--quiet", "dev"]);
+    scene.refused(
+        &["--rebase"],
+        "error: cannot merge 'box' into 'dev': conflict in 'mine'\n\
+         hint: resolve it there: git -C $ROOT/box merge dev\n",
+    );
+}
+
+/// A shell in the sandbox that goes by the name of git and has these words.
+fn named_git(scene: &Scene, words: &[&str]) -> Child {
+    write(&scene.test.app().join(".git/info/exclude"), "maintenance\n");
+    write(&scene.path.join("maintenance"), "echo ready; read line || exit 0\n");
+    let mut shell = scene.test.command("sh", &scene.path);
+    shell.arg0("git").args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = shell.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    child
+}
+
+#[test]
+fn the_upkeep_that_a_commit_leaves_running_is_no_user() {
+    let scene = Scene::new(Target::Here);
+    let mut other = named_git(&scene, &["maintenance", "run", "--task=gc"]);
+    let refusal = format!(
+        "error: cannot merge 'box': in use by {} sh\nhint: git sandbox stop box\n",
+        other.id()
+    );
+    scene.test.run(&["merge", "box"]).stderr(&refusal).code(1);
+    drop(other.stdin.take());
+    assert!(other.wait().unwrap().success());
+    let mut upkeep = named_git(&scene, &["maintenance", "run", "--auto", "--quiet"]);
+    scene.test.run(&["merge", "box", "--keep"]).stderr(FORWARD).ok();
+    drop(upkeep.stdin.take());
+    assert!(upkeep.wait().unwrap().success());
 }
 
 #[test]

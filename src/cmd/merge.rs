@@ -204,6 +204,9 @@ fn branch_of(args: &Args, here: &Here, sandbox: &Sandbox) -> Result<String> {
         why,
         hint,
     };
+    if sandbox.branch.as_ref().is_some_and(|branch| branch.to_str().is_none()) {
+        return Err(Error::NotText { what: "branch" });
+    }
     match (sandbox.branch_text(), args.value(&AS_BRANCH)) {
         (Some(branch), None) => Ok(branch),
         (Some(branch), Some(asked)) if *asked == *branch => Ok(branch),
