@@ -43,6 +43,7 @@ mod size;
 mod spec;
 mod start;
 mod step;
+mod stub;
 mod table;
 mod time;
 mod tmux;

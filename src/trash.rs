@@ -119,7 +119,10 @@ impl Trash<'_> {
     pub fn recover(&self, worktrees: &Worktrees, out: Out) -> bool {
         let mut changed = false;
         for tree in &worktrees.linked {
-            match self.recover_one(tree, worktrees) {
+            let mended = self
+                .clear_stub(tree)
+                .and_then(|cleared| Ok(cleared || self.recover_one(tree, worktrees)?));
+            match mended {
                 Ok(mended) => changed |= mended,
                 // One that cannot be mended keeps nobody from working on others.
                 Err(error) => {

@@ -53,6 +53,7 @@ mod show;
 mod stale;
 mod stop;
 mod sync;
+mod stub;
 mod sync_man;
 mod tmux;
 mod trash;
