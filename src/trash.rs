@@ -359,6 +359,12 @@ impl Trash<'_> {
         if let Some(record) = elsewhere.or(main) {
             return Ok(Attached::Taken(name, record.path.clone()));
         }
+        // Somebody may have gone on working after a crash in the middle of a restore.
+        let now =
+            keep::within(&self.git, &journal.entry, ["rev-parse", "HEAD"]).line("read HEAD")?;
+        if now != head.as_str() {
+            return Ok(Attached::Moved(name));
+        }
         let verify = ["rev-parse", "--verify", "--quiet", branch];
         let tip = self.git.at(&self.repo.common).look(verify).ask()?;
         let tip =
