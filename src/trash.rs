@@ -367,8 +367,12 @@ impl Trash<'_> {
         }
         let verify = ["rev-parse", "--verify", "--quiet", branch];
         let tip = self.git.at(&self.repo.common).look(verify).ask()?;
-        let tip =
-            tip.ok().then(|| String::from_utf8_lossy(tip.stdout.trim_ascii_end()).into_owned());
+        let tip = match tip.code {
+            Some(0) => Some(String::from_utf8_lossy(tip.stdout.trim_ascii_end()).into_owned()),
+            Some(1) => None,
+            // No answer is not the answer that it is gone. The next command tries again.
+            _ => return Err(Error::Git { doing: "read its branch".into(), why: tip.why() }),
+        };
         let attached = match tip {
             Some(tip) if tip == *head => Attached::AsBefore,
             Some(_) => return Ok(Attached::Moved(name)),
