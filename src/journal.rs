@@ -86,11 +86,12 @@ impl Pin {
         pin.is_some_and(|pin| record.path == pin.at.join(TREE))
     }
 
-    /// Locks the entry.
+    /// Locks the entry, for good: what follows rests on it, also after a power loss.
     pub fn set(&self, entry: &Path) -> Result<()> {
         let json = serde_json::to_string(self).map_err(std::io::Error::from);
         let json = json.at("pin", entry)?;
-        replace(&entry.join("locked"), format!("{PINNED}{json}\n").as_bytes())
+        replace(&entry.join("locked"), format!("{PINNED}{json}\n").as_bytes())?;
+        sync(entry)
     }
 
     /// Gives the entry back the lock it had, or none.
@@ -183,7 +184,7 @@ impl Journal {
         let path = folder.join(FILE);
         let json = serde_json::to_vec_pretty(self).map_err(|_| Error::NotText { what: "path" })?;
         replace(&path, &json)?;
-        File::open(folder).and_then(|folder| folder.sync_all()).at("sync", folder)
+        sync(folder)
     }
 
     /// Removes journal and folder; the tree must be gone.
@@ -204,6 +205,11 @@ impl Journal {
             _ => Ok(()),
         }
     }
+}
+
+/// Makes names in a folder last.
+fn sync(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).at("sync", folder)
 }
 
 fn new_name(name: &str) -> String {

@@ -24,6 +24,7 @@ mod ordinary_user;
 mod orphans;
 mod parallel;
 mod path;
+mod power;
 mod purge;
 mod purge_crash;
 mod purge_doubt;
