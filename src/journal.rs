@@ -226,7 +226,12 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
         file.sync_all()?;
         fs::rename(&next, path)
     };
-    written().at("write", path)
+    let done = written();
+    if done.is_err() {
+        // A full disk: what was begun is of no use.
+        let _ = fs::remove_file(&next);
+    }
+    done.at("write", path)
 }
 
 #[cfg(test)]
@@ -242,5 +247,15 @@ mod tests {
         assert_eq!(Pin::parse(&reason), Some(pin));
         assert_eq!(Pin::parse("git-sandbox: creating"), None);
         assert_eq!(Pin::parse("git-sandbox: trashed {"), None);
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let taken = dir.path().join("taken");
+        fs::create_dir_all(taken.join("inside")).unwrap();
+        assert!(replace(&taken, b"text").is_err());
+        let names = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["taken"]);
     }
 }
