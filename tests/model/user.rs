@@ -158,7 +158,7 @@ impl User {
         // One that was never whole is nobody's yet.
         let Some(number) = User::life_of(&tree.entry) else { return Ok(()) };
         // A crash may have left it half restored: then HEAD is still detached.
-        let alone = self.is_alone(number) && !tree.is_pinned();
+        let alone = self.is_alone(world, number) && !tree.is_pinned();
         let life = &self.lives[number];
         let now = Snapshot::take(world, tree, Some(&life.snapshot));
         if let Some(difference) = life.snapshot.differs(&now, alone, tree.name() != life.name) {
@@ -198,12 +198,17 @@ impl User {
         Ok(())
     }
 
-    /// Whether no other sandbox was ever on its branch.
-    pub fn is_alone(&self, number: usize) -> bool {
-        let life = &self.lives[number];
-        let same =
-            |other: &&Life| other.repo == life.repo && other.snapshot.head == life.snapshot.head;
-        !life.snapshot.head.starts_with("ref: ") || self.lives.iter().filter(same).count() == 1
+    /// Whether no other sandbox was ever on its branch, nor is one now that came and went unseen.
+    pub fn is_alone(&self, world: &World, number: usize) -> bool {
+        let Life { repo, entry, snapshot, .. } = &self.lives[number];
+        let same = |other: &&Life| other.repo == *repo && other.snapshot.head == snapshot.head;
+        let on_it = |tree: &Tree| {
+            let head = fs::read_to_string(tree.entry.join("HEAD")).unwrap_or_default();
+            tree.entry != *entry && head == snapshot.head
+        };
+        !snapshot.head.starts_with("ref: ")
+            || (self.lives.iter().filter(same).count() == 1
+                && !world.trees(*repo).iter().any(on_it))
     }
 
     /// Which tokens were not found, in words, among those not destroyed that should be there.
