@@ -27,8 +27,10 @@ impl Snapshot {
         let mut lines = BTreeSet::new();
         walk(&tree.path, "file", &mut lines, &|name, depth| depth == 0 && name == ".git");
         walk(&tree.entry, "state", &mut lines, &|name, depth| {
-            let ours = ["gitdir", "locked", "index", "HEAD", "model", "logs", "index.lock"];
-            depth == 0 && (ours.contains(&name) || name.starts_with("sandbox."))
+            let ours = ["gitdir", "locked", "index", "HEAD", "model", "logs"];
+            let ours = depth == 0 && (ours.contains(&name) || name.starts_with("sandbox."));
+            // A killed git leaves its locks; the oracle asks for those.
+            ours || Path::new(name).extension() == Some("lock".as_ref())
         });
         let head = fs::read_to_string(tree.entry.join("HEAD")).unwrap_or_default();
         let listed = world.ask(&tree.path, &["ls-files", "-s", "-v"]).stdout;

@@ -187,7 +187,8 @@ impl User {
             let locked = fs::read_to_string(tree.entry.join("locked")).ok();
             let tree = Tree { entry: tree.entry.clone(), path: tree.path.clone(), locked };
             let mut after = Snapshot::take(world, &tree, Some(&life.snapshot));
-            if tree.is_pinned() && after.head == now.head {
+            // What a restore will put right is not the user's doing.
+            if tree.is_pinned() && after.head == now.head && !now.head.starts_with("ref: ") {
                 after.head.clone_from(&life.snapshot.head);
                 after.branch_status.clone_from(&life.snapshot.branch_status);
             }
