@@ -53,6 +53,8 @@ pub struct Life {
     pub entry: PathBuf,
     pub name: String,
     pub snapshot: Snapshot,
+    /// All that HEAD ever said.
+    heads: HashSet<String>,
     /// Whether there is something in it that only force may take.
     pub work: bool,
     /// Work that git status does not tell.
@@ -95,6 +97,7 @@ impl User {
                     entry: tree.entry.clone(),
                     name: tree.name(),
                     work: snapshot.has_work(),
+                    heads: HashSet::from([snapshot.head.clone()]),
                     snapshot,
                     unseen_work: false,
                     frozen: false,
@@ -192,6 +195,7 @@ impl User {
                 after.head.clone_from(&life.snapshot.head);
                 after.branch_status.clone_from(&life.snapshot.branch_status);
             }
+            life.heads.insert(after.head.clone());
             life.snapshot = after;
             life.work = life.snapshot.has_work() || life.unseen_work;
             life.name = tree.name();
@@ -202,7 +206,7 @@ impl User {
     /// Whether no other sandbox was ever on its branch, nor is one now that came and went unseen.
     pub fn is_alone(&self, world: &World, number: usize) -> bool {
         let Life { repo, entry, snapshot, .. } = &self.lives[number];
-        let same = |other: &&Life| other.repo == *repo && other.snapshot.head == snapshot.head;
+        let same = |other: &&Life| other.repo == *repo && other.heads.contains(&snapshot.head);
         let on_it = |tree: &Tree| {
             let head = fs::read_to_string(tree.entry.join("HEAD")).unwrap_or_default();
             tree.entry != *entry && head == snapshot.head
