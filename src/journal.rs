@@ -87,11 +87,12 @@ impl Pin {
         pin.is_some_and(|pin| record.path == pin.at.join(TREE))
     }
 
-    /// Locks the entry.
+    /// Locks the entry, for good: what follows rests on it, also after a power loss.
     pub fn set(&self, entry: &Path) -> Result<()> {
         let json = serde_json::to_string(self).map_err(std::io::Error::from);
         let json = json.at("pin", entry)?;
-        replace(&entry.join("locked"), format!("{PINNED}{json}\n").as_bytes())
+        replace(&entry.join("locked"), format!("{PINNED}{json}\n").as_bytes())?;
+        sync(entry)
     }
 
     /// Gives the entry back the lock it had, or none.
@@ -206,7 +207,7 @@ impl Journal {
         let path = folder.join(FILE);
         let json = serde_json::to_vec_pretty(self).map_err(|_| Error::NotText { what: "path" })?;
         replace(&path, &json)?;
-        File::open(folder).and_then(|folder| folder.sync_all()).at("sync", folder)
+        sync(folder)
     }
 
     /// Removes journal and folder; the tree must be gone.
@@ -233,6 +234,11 @@ fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.chars().all(plain)
 }
 
+/// Makes names in a folder last.
+fn sync(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).at("sync", folder)
+}
+
 fn new_name(name: &str) -> String {
     format!("{name}.new")
 }
@@ -247,7 +253,12 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
         file.sync_all()?;
         fs::rename(&next, path)
     };
-    written().at("write", path)
+    let done = written();
+    if done.is_err() {
+        // A full disk: what was begun is of no use.
+        let _ = fs::remove_file(&next);
+    }
+    done.at("write", path)
 }
 
 #[cfg(test)]
@@ -327,5 +338,15 @@ mod tests {
             assert!(trash.ends_with(TRASH) || trash.ends_with(TRASH_BESIDE));
             assert!(pin.users_lock().is_none_or(|lock| lock == lock.trim_end()));
         });
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let taken = dir.path().join("taken");
+        fs::create_dir_all(taken.join("inside")).unwrap();
+        assert!(replace(&taken, b"text").is_err());
+        let names = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["taken"]);
     }
 }

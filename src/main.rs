@@ -51,6 +51,7 @@ mod spare;
 mod spec;
 mod start;
 mod step;
+mod stub;
 mod table;
 mod time;
 mod tmux;

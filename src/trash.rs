@@ -119,7 +119,10 @@ impl Trash<'_> {
     pub fn recover(&self, worktrees: &Worktrees, out: Out) -> bool {
         let mut changed = false;
         for tree in &worktrees.linked {
-            match self.recover_one(tree, worktrees) {
+            let mended = self
+                .clear_stub(tree)
+                .and_then(|cleared| Ok(cleared || self.recover_one(tree, worktrees)?));
+            match mended {
                 Ok(mended) => changed |= mended,
                 // One that cannot be mended keeps nobody from working on others.
                 Err(error) => {
@@ -356,10 +359,20 @@ impl Trash<'_> {
         if let Some(record) = elsewhere.or(main) {
             return Ok(Attached::Taken(name, record.path.clone()));
         }
+        // Somebody may have gone on working after a crash in the middle of a restore.
+        let now =
+            keep::within(&self.git, &journal.entry, ["rev-parse", "HEAD"]).line("read HEAD")?;
+        if now != head.as_str() {
+            return Ok(Attached::Moved(name));
+        }
         let verify = ["rev-parse", "--verify", "--quiet", branch];
         let tip = self.git.at(&self.repo.common).look(verify).ask()?;
-        let tip =
-            tip.ok().then(|| String::from_utf8_lossy(tip.stdout.trim_ascii_end()).into_owned());
+        let tip = match tip.code {
+            Some(0) => Some(String::from_utf8_lossy(tip.stdout.trim_ascii_end()).into_owned()),
+            Some(1) => None,
+            // No answer is not the answer that it is gone. The next command tries again.
+            _ => return Err(Error::Git { doing: "read its branch".into(), why: tip.why() }),
+        };
         let attached = match tip {
             Some(tip) if tip == *head => Attached::AsBefore,
             Some(_) => return Ok(Attached::Moved(name)),

@@ -271,6 +271,36 @@ fn a_crash_of_restore_under_another_name_loses_nothing() {
 }
 
 #[test]
+fn a_commit_made_after_a_crash_of_restore_stays_checked_out() {
+    let mut detached = 0;
+    for step in 1..MANY {
+        let scene = Scene::new(Variant::Locked);
+        let path = scene.test.at("box");
+        scene.succeeds(&["rm", "--force", "--force", "box"]);
+        let crashed = scene.crashes(&["restore", "box"], step);
+        let pinned = |entry: &Path| {
+            let reason = fs::read_to_string(entry.join("locked")).unwrap();
+            reason.starts_with("git-sandbox: trashed")
+        };
+        if path.exists() && pinned(&entry(&scene.test, &path)) {
+            let head = scene.test.git_in(&path, &["rev-parse", "--abbrev-ref", "HEAD"]);
+            detached += u32::from(head == "HEAD");
+            let made = scene.test.commit(&path, "file", "after the crash\n");
+            scene.succeeds(&["new", "other"]);
+            assert_eq!(scene.test.git_in(&path, &["rev-parse", "HEAD"]), made);
+            let now = scene.test.git_in(&path, &["rev-parse", "--abbrev-ref", "HEAD"]);
+            assert_eq!(now, head);
+            assert!(trashed(&scene.test).is_empty());
+        }
+        if !crashed {
+            assert!(detached > 0);
+            return;
+        }
+    }
+    panic!("it never completed");
+}
+
+#[test]
 fn every_other_command_that_changes_something_recovers_too() {
     for words in [&["rm", "other"][..], &["restore", "other"]] {
         for step in 1..MANY {

@@ -42,6 +42,27 @@ fn a_branch_that_moved_stays_where_it_is() {
 }
 
 #[test]
+fn a_branch_that_could_not_be_read_is_not_taken_for_gone() {
+    let test = repository(Format::Files).unwrap();
+    let head = removed(&test);
+    let path = test.fake_git(
+        "case \"$*\" in *--verify*refs/heads/box) exit 128 ;; esac\nexec \"$GIT\" \"$@\"",
+    );
+    test.program(&test.app(), &["restore", "box"])
+        .env("PATH", path)
+        .stderr("error: cannot read its branch: git exited with 128\n")
+        .code(1);
+    test.run(&["new", "other"])
+        .stdout("$ROOT/other\n")
+        .stderr("created sandbox 'other': new branch 'other' from 'main'\n")
+        .ok();
+    assert_eq!(test.git_in(&test.at("box"), &["rev-parse", "HEAD"]), head);
+    assert_eq!(test.git_in(&test.at("box"), &["branch", "--show-current"]), "box");
+    assert_eq!(test.git_in(&test.at("box"), &["status", "--porcelain"]), " M b");
+    assert!(trashed(&test).is_empty());
+}
+
+#[test]
 fn a_branch_that_vanished_is_made_again() {
     let test = repository(Format::Files).unwrap();
     let head = removed(&test);

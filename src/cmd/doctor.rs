@@ -28,6 +28,7 @@ use crate::repo::{self, Repo};
 use crate::run::Author;
 use crate::sandbox::{Sandbox, State};
 use crate::spec::{COLOR, FIX, JSON, ROOT};
+use crate::stub;
 use crate::tmux;
 use crate::trash;
 
@@ -271,6 +272,10 @@ impl Doctor<'_> {
         for sandbox in sandboxes {
             let path = &sandbox.path;
             match &sandbox.state {
+                State::Creating if sandbox.head.is_none() => {
+                    let cure = &mut || clear(here, sandbox, out);
+                    self.find("creating", path, "its creation was interrupted", Some(cure));
+                }
                 State::Creating if Lock::if_free(&live::lock_path(&sandbox.entry))?.is_some() => {
                     let args = self.args;
                     let cure = &mut || finish(here, sandbox, args, out);
@@ -380,6 +385,19 @@ impl Doctor<'_> {
 
 fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut inside| inside.next().is_none())
+}
+
+/// Takes back an entry that git had not come to the end of.
+fn clear(here: &Here, sandbox: &Sandbox, out: Out) -> Result<()> {
+    let lock = here.repo.lock(out)?;
+    let worktrees = here.repo.worktrees()?;
+    let tree = worktrees.linked.iter().find(|tree| tree.entry == sandbox.entry);
+    // It may have been completed while we waited.
+    let Some(tree) = tree.filter(|tree| stub::is_stub(tree)) else { return Ok(()) };
+    match here.trash(&lock).clear_stub(tree)? {
+        true => Ok(()),
+        false => Err(std::io::Error::other("it holds files")).at("remove", &sandbox.path),
+    }
 }
 
 /// Completes a creation as the next `new` of that name would.

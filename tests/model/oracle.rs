@@ -1,0 +1,381 @@
+//! The oracle: what must be true while a run goes on, and at its end.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::ours;
+use crate::plan::{Call, Fault};
+use crate::snapshot::{Snapshot, walk};
+use crate::user::{Life, Place, User};
+use crate::world::{Tree, World, entry_of, folders_in};
+
+/// What no command of ours may change.
+pub struct Untouched {
+    /// Every file outside of the root and of what git keeps for worktrees.
+    files: BTreeSet<String>,
+    refs: Vec<BTreeMap<String, String>>,
+}
+
+impl Untouched {
+    pub fn look(world: &World) -> Untouched {
+        let mut files = BTreeSet::new();
+        let inside = |name: &str, depth: usize| depth == 0 && name == ".cache";
+        walk(&world.home, "home", &mut files, &inside);
+        let git_own = ["objects", "worktrees", "refs", "logs", "packed-refs", "sandbox.lock"];
+        let git_own: Vec<String> = git_own.iter().map(|name| format!("app/.git/{name}")).collect();
+        files.retain(|line| {
+            let path = line.split(' ').nth(1).unwrap_or_default();
+            // A killed git leaves its locks; that they go is asked at the end.
+            let lock = world.killed.get() && is_lock(path);
+            let own = git_own.iter().any(|own| path.contains(own.as_str()));
+            !own && !lock && !path.contains(".git/info")
+        });
+        Untouched { files, refs: world.repos.iter().map(|repo| refs(repo)).collect() }
+    }
+
+    /// What these commands changed and may not.
+    pub fn check(&self, world: &World, calls: &[(usize, Call, Fault)]) -> Result<(), String> {
+        let now = Untouched::look(world);
+        if self.files != now.files {
+            let lost = self.files.difference(&now.files).map(|line| format!("  - {line}\n"));
+            let more = now.files.difference(&self.files).map(|line| format!("  + {line}\n"));
+            let lines: String = lost.chain(more).take(20).collect();
+            return Err(format!("what is not ours was changed\n{lines}"));
+        }
+        for (repo, (before, now)) in self.refs.iter().zip(&now.refs).enumerate() {
+            let here = || calls.iter().filter(move |(there, ..)| *there == repo).map(|call| call.1);
+            let may_go = |name: &str| {
+                here().any(|call| match call {
+                    Call::RmWithBranch(branch) => name == format!("refs/heads/{branch}"),
+                    _ => false,
+                })
+            };
+            let may_move = |name: &str| {
+                name == "refs/heads/main" && here().any(|call| matches!(call, Call::Merge(_)))
+            };
+            for (name, id) in before {
+                match now.get(name) {
+                    Some(there) if there == id || may_move(name) => {}
+                    None if may_go(name) => {}
+                    other => return Err(format!("{name} was {id} and is {other:?}")),
+                }
+            }
+            for name in now.keys().filter(|name| !before.contains_key(*name)) {
+                let made = |call: Call| {
+                    let restored = matches!(call, Call::Restore(_) | Call::RestoreAs(_));
+                    restored || call.makes().as_deref() == Some(name)
+                };
+                if !here().any(made) {
+                    return Err(format!("{name} was made"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Every ref of a repository that is not ours.
+fn refs(repo: &Path) -> BTreeMap<String, String> {
+    let git = repo.join(".git");
+    let mut refs = BTreeMap::new();
+    let packed = fs::read_to_string(git.join("packed-refs")).unwrap_or_default();
+    for line in packed.lines().filter(|line| !line.starts_with(['#', '^'])) {
+        if let Some((id, name)) = line.split_once(' ') {
+            refs.insert(name.to_owned(), id.to_owned());
+        }
+    }
+    let mut todo = vec![git.join("refs")];
+    while let Some(dir) = todo.pop() {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                todo.push(path);
+            } else if path.extension().is_none_or(|end| end != "lock") {
+                let name = path.strip_prefix(&git).unwrap().display().to_string();
+                let id = fs::read_to_string(&path).unwrap_or_default();
+                refs.insert(name, id.trim().to_owned());
+            }
+        }
+    }
+    refs.retain(|name, _| !name.starts_with("refs/sandbox/"));
+    refs
+}
+
+/// Lives that have work in them and are in their place.
+pub fn with_work(world: &World, user: &User) -> Vec<(usize, PathBuf)> {
+    let mut found = Vec::new();
+    for repo in 0..world.repos.len() {
+        for tree in world.trees(repo).into_iter().filter(Tree::is_live) {
+            if let Some(life) = User::life_of(&tree.entry).filter(|life| user.lives[*life].work) {
+                found.push((life, tree.path));
+            }
+        }
+    }
+    found
+}
+
+/// Nothing but force takes a sandbox with work in it.
+pub fn still_there(
+    user: &User,
+    before: &[(usize, PathBuf)],
+    calls: &[(usize, Call, Fault)],
+) -> Result<(), String> {
+    for (life, path) in before {
+        let name = path.file_name().unwrap().to_string_lossy();
+        let repo = user.lives[*life].repo;
+        let taken = |(there, call, _): &(usize, Call, Fault)| {
+            (*there == repo || *call == Call::ReapAll) && call.may_take(&name)
+        };
+        if !calls.iter().any(taken) && !path.join(".git").exists() {
+            return Err(format!("'{}' had work in it and was taken", path.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Which lives are in the trash, as far as their files are.
+pub fn in_trash(world: &World) -> HashSet<usize> {
+    world.trash().into_iter().filter_map(|item| User::life_of(&item.entry?)).collect()
+}
+
+/// The end of a run: what crashes left is cleared, everything is brought back, nothing is lost.
+pub fn judge(world: &World, user: &mut User, packed: bool) -> Result<(), String> {
+    world.log("== the end");
+    ours::settle(world, true)?;
+    unlock(world);
+    let before = Untouched::look(world);
+    let purging = |journal: &serde_json::Value| journal["stage"] == "purging";
+    let marked = world.trash().iter().any(|item| item.journal.as_ref().is_some_and(purging));
+    for repo in 0..world.repos.len() {
+        ours::succeeds(world, repo, &["doctor", "--fix"])?;
+        ours::succeeds(world, repo, &["new", "--detach", "last"])?;
+        if marked {
+            ours::succeeds(world, repo, &["reap"])?;
+        }
+    }
+    if marked {
+        ours::settle(world, false)?;
+    }
+    user.meet(world);
+    nothing_half_done(world)?;
+    restore_all(world, user)?;
+    before.check(
+        world,
+        &[(0, Call::Restore(""), Fault::None), (1, Call::Restore(""), Fault::None)],
+    )?;
+    all_as_left(world, user)?;
+    for repo in &world.repos {
+        collect_garbage(world, repo, packed)?;
+        let fsck = world.ask(repo, &["fsck", "--no-dangling", "--no-progress"]);
+        if !fsck.status.success() || !fsck.stderr.is_empty() {
+            return Err(format!("git fsck: {}", String::from_utf8_lossy(&fsck.stderr)));
+        }
+    }
+    every_token(world, user)
+}
+
+/// Whether a path is a lock of git's; ours stays, and the kernel says whether it is taken.
+fn is_lock(path: &str) -> bool {
+    let path = Path::new(path);
+    path.extension() == Some("lock".as_ref()) && !path.ends_with("sandbox.lock")
+}
+
+/// A git that was killed leaves its locks, and says to its user that they may remove them.
+fn unlock(world: &World) {
+    if !world.killed.get() {
+        return;
+    }
+    let mut todo: Vec<PathBuf> = world.repos.iter().map(|repo| repo.join(".git")).collect();
+    while let Some(dir) = todo.pop() {
+        todo.extend(folders_in(&dir));
+        for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if is_lock(&name) {
+                world.log(&format!("  a killed git left {}", entry.path().display()));
+                fs::remove_file(entry.path()).unwrap();
+            }
+        }
+    }
+}
+
+/// What every gc may do. Where nothing was packed, that is a prune.
+pub fn collect_garbage(world: &World, repo: &Path, packed: bool) -> Result<(), String> {
+    let words: &[&str] =
+        if packed { &["gc", "--quiet", "--prune=now"] } else { &["prune", "--expire=now"] };
+    let done = world.ask(repo, words);
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(format!("git {words:?}: {}", String::from_utf8_lossy(&done.stderr))),
+    }
+}
+
+/// No lock, journal or half-made entry is left.
+fn nothing_half_done(world: &World) -> Result<(), String> {
+    let items = world.trash();
+    for item in &items {
+        let at = item.folder.display();
+        let stage = item.journal.as_ref().map(|journal| journal["stage"].clone());
+        if stage != Some("trashed".into()) {
+            return Err(format!("{at} is {stage:?}"));
+        }
+        let entry = item.entry.as_ref().filter(|entry| entry.is_dir());
+        if entry.is_none() {
+            return Err(format!("{at} has no files or no entry"));
+        }
+        let names: Vec<_> = fs::read_dir(&item.folder).unwrap().flatten().collect();
+        if names.len() != 2 {
+            return Err(format!("{at} holds {names:?}"));
+        }
+    }
+    for (number, repo) in world.repos.iter().enumerate() {
+        for tree in world.trees(number) {
+            let entry = tree.entry.display();
+            if tree.is_creating() {
+                return Err(format!("{entry} is half made"));
+            }
+            let named =
+                |entry: &Path| items.iter().any(|item| item.entry.as_deref() == Some(entry));
+            if tree.is_pinned() != named(&tree.entry) {
+                return Err(format!(
+                    "{entry}: pinned {}, in the trash {}",
+                    tree.is_pinned(),
+                    !tree.is_pinned()
+                ));
+            }
+        }
+        let mut files = BTreeSet::new();
+        walk(&repo.join(".git"), "git", &mut files, &|name, _| name == "objects");
+        let left = |line: &&String| {
+            let path = line.split(' ').nth(1).unwrap_or_default();
+            let cut_short = Path::new(path).extension() == Some("new".as_ref());
+            is_lock(path) || (cut_short && !world.killed.get())
+        };
+        if let Some(line) = files.iter().find(left) {
+            return Err(format!("left behind in {}: {line}", repo.display()));
+        }
+    }
+    for home in folders_in(&world.root()).iter().filter(|home| !home.ends_with(".trash")) {
+        for folder in folders_in(home) {
+            let empty = fs::read_dir(&folder).unwrap().next().is_none();
+            if !empty && !entry_of(&folder).is_some_and(|entry| entry.is_dir()) {
+                return Err(format!("{} belongs to nothing", folder.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn restore_all(world: &World, user: &User) -> Result<(), String> {
+    for (number, item) in world.trash().into_iter().enumerate() {
+        let (Some(journal), Some(entry)) = (item.journal, item.entry) else { continue };
+        let repo = world.repos.iter().position(|repo| entry.starts_with(repo)).unwrap();
+        let from = PathBuf::from(journal["from"].as_str().unwrap());
+        let id = journal["id"].as_str().unwrap().to_owned();
+        let name = format!("again-{number}");
+        let life = User::life_of(&entry).map(|life| &user.lives[life]);
+        world.log(&format!("  {}", life.map_or("", |life| life.name.as_str())));
+        let taken = from.symlink_metadata().is_ok();
+        let words: &[&str] =
+            if taken { &["restore", &id, "--as", &name] } else { &["restore", &id] };
+        ours::succeeds(world, repo, words)?;
+        world.tools.counts.add("restored at the end", 1);
+    }
+    Ok(())
+}
+
+/// Every sandbox that still has an entry is as its user left it.
+fn all_as_left(world: &World, user: &User) -> Result<(), String> {
+    for repo in 0..world.repos.len() {
+        for tree in world.trees(repo) {
+            let Some(number) = User::life_of(&tree.entry) else { continue };
+            let life = &user.lives[number];
+            if life.deleted {
+                continue;
+            }
+            if !tree.is_live() {
+                return Err(format!("{} is not there", tree.path.display()));
+            }
+            let now = Snapshot::take(world, &tree, Some(&life.snapshot));
+            let moved = tree.name() != life.name;
+            if let Some(difference) =
+                life.snapshot.differs(&now, user.is_alone(world, number), moved)
+            {
+                return Err(format!("'{}' is not as it was left\n{difference}", life.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every token that its user did not destroy is in a file or in an object.
+fn every_token(world: &World, user: &User) -> Result<(), String> {
+    let lost = user.lost(&search(world), |token| {
+        let owner =
+            token.owner.filter(|owner| User::life_of(&user.lives[*owner].entry) != Some(*owner));
+        // What was purged frees what nobody wrote.
+        token.place != Place::Ignored || owner.is_none()
+    });
+    let counts = &world.tools.counts;
+    let destroyed = user.tokens.iter().filter(|token| token.destroyed).count();
+    let purged = |(number, life): &(usize, &Life)| {
+        !life.deleted && User::life_of(&life.entry) != Some(*number)
+    };
+    counts.add("tokens found", user.tokens.len() - destroyed);
+    counts.add("tokens destroyed by their user", destroyed);
+    counts.add("sandboxes", user.lives.len());
+    counts.add("purged", user.lives.iter().enumerate().filter(purged).count());
+    if lost.is_empty() { Ok(()) } else { Err(format!("lost:\n{lost}")) }
+}
+
+/// Every token that is in a file or in an object.
+pub fn search(world: &World) -> HashSet<String> {
+    let mut search = Search { tokens: HashSet::new(), stores: Vec::new() };
+    search.folder(&world.home);
+    for store in std::mem::take(&mut search.stores) {
+        let dir = format!("--git-dir={}", store.display());
+        let words = [&dir, "cat-file", "--batch-all-objects", "--batch", "--buffer", "--unordered"];
+        search.bytes(&world.ask(&world.home, &words).stdout);
+    }
+    search.tokens
+}
+
+struct Search {
+    tokens: HashSet<String>,
+    stores: Vec<PathBuf>,
+}
+
+impl Search {
+    /// Files count, git's own but for objects do not, nor what is being deleted.
+    fn folder(&mut self, dir: &Path) {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let (path, kind) = (entry.path(), entry.file_type().unwrap());
+            if kind.is_symlink() {
+                self.bytes(fs::read_link(path).unwrap_or_default().as_os_str().as_encoded_bytes());
+            } else if kind.is_file() {
+                self.bytes(&fs::read(path).unwrap_or_default());
+            } else if entry.file_name() == ".git" {
+                self.git_dir(&path);
+            } else if !dir.parent().is_some_and(|dir| dir.ends_with(".trash"))
+                || entry.file_name() == "tree"
+            {
+                self.folder(&path);
+            }
+        }
+    }
+
+    fn git_dir(&mut self, dir: &Path) {
+        self.stores.push(dir.to_owned());
+        for entry in folders_in(&dir.join("worktrees")) {
+            for module in folders_in(&entry.join("modules")) {
+                self.stores.push(module);
+            }
+        }
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        let words = bytes.split(|byte| !byte.is_ascii_alphanumeric());
+        let tokens = words.filter(|word| word.starts_with(b"tok") && word.ends_with(b"z"));
+        self.tokens.extend(tokens.map(|word| String::from_utf8_lossy(word).into_owned()));
+    }
+}

@@ -1,0 +1,241 @@
+//! What a run is made of: steps, deeds of the user, commands of ours, faults.
+
+/// How a user makes or destroys work in a sandbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    Untracked,
+    StagedThenOverwritten,
+    Unstaged,
+    Commit,
+    /// Detaches HEAD first.
+    CommitDetached,
+    Amend,
+    ResetAway,
+    WorktreeRef,
+    Stash,
+    StoppedRebase,
+    Conflict,
+    Bisect,
+    Ignored,
+    Precious,
+    AssumeUnchanged,
+    SkipWorktree,
+    NestedRepository,
+    IgnoredRepository,
+    SubmoduleCommit,
+    Chmod,
+    Rename,
+    Symlink,
+    Lock,
+    /// Their own untracked file.
+    DeleteFile,
+    /// The whole sandbox, by hand.
+    DeleteFolder,
+}
+
+/// How a user works in the main checkout.
+#[derive(Clone, Copy, Debug)]
+pub enum MainDeed {
+    Untracked,
+    Staged,
+    Commit,
+}
+
+/// A command of ours; `&str`s are names of sandboxes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    New(&'static str),
+    NewTask(&'static str),
+    NewFrom(&'static str),
+    NewDetached(&'static str),
+    NewAndReapDaily(&'static str),
+    NewAndRun(&'static str),
+    List,
+    ListAll,
+    Show(&'static str),
+    Run(&'static str),
+    Rm(&'static str),
+    RmForced(&'static str),
+    RmTwiceForced(&'static str),
+    RmWithBranch(&'static str),
+    Restore(&'static str),
+    RestoreAs(&'static str),
+    Reap,
+    ReapForced,
+    ReapAll,
+    ReapMerged,
+    Purge,
+    PurgeNamed(&'static str),
+    Doctor,
+    DoctorFix,
+    Merge(&'static str),
+}
+
+/// What goes wrong while a command of ours runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    None,
+    /// The whole process group is killed after so many milliseconds.
+    Kill(u64),
+    /// Our process is killed at its n-th step.
+    Crash(u64),
+    /// The same, and what was not synced is lost.
+    PowerLoss(u64),
+    /// The n-th git misbehaves.
+    Git(u64, GitFault),
+    /// The disk has room for so many pages only.
+    Full(u64),
+    ReadOnly,
+}
+
+/// How a git misbehaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GitFault {
+    FailsBefore,
+    FailsAfter,
+    DiesBefore,
+    DiesAfter,
+    /// Until it and the whole group are killed.
+    Hangs,
+    /// Everything is killed just before it.
+    AllDieBefore,
+    AllDieAfter,
+}
+
+/// What other programs do to a repository at any time.
+#[derive(Clone, Copy, Debug)]
+pub enum Foreign {
+    Gc,
+    Prune,
+    /// Destroys what only reflogs of live sandboxes hold.
+    ExpireReflogs,
+}
+
+/// Who uses a sandbox.
+#[derive(Clone, Copy, Debug)]
+pub enum Sitter {
+    /// A command that `run` started.
+    Ours,
+    /// A process with its current folder there.
+    Foreign,
+}
+
+#[derive(Clone, Debug)]
+pub enum Step {
+    User(usize, &'static str, Deed),
+    Main(usize, MainDeed),
+    Ours(usize, Call, Fault),
+    AtOnce(Vec<(usize, Call, Fault)>),
+    /// Days go by.
+    Clock(i64),
+    Foreign(usize, Foreign),
+    InUse(usize, &'static str, Sitter, Call),
+}
+
+/// A file system of its own that can be full or read-only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disk {
+    None,
+    /// Under the root.
+    Root,
+    /// Under repositories and root.
+    Home,
+}
+
+#[derive(Debug)]
+pub struct Plan {
+    pub disk: Disk,
+    /// One repository, or two of the same name.
+    pub repositories: usize,
+    pub steps: Vec<Step>,
+}
+
+impl Call {
+    /// What is typed after `git sandbox`.
+    pub fn words(self) -> Vec<&'static str> {
+        match self {
+            Call::New(name) | Call::NewAndReapDaily(name) => vec!["new", name],
+            Call::NewTask(name) => vec!["new", name, "Some", "task"],
+            Call::NewFrom(name) => vec!["new", name, "--from", "side"],
+            Call::NewDetached(name) => vec!["new", "--detach", &name["exploration-".len()..]],
+            Call::NewAndRun(name) => vec!["new", name, "--", "true"],
+            Call::List => vec!["list"],
+            Call::ListAll => vec!["list", "--all"],
+            Call::Show(name) => vec!["show", folder(name)],
+            Call::Run(name) => vec!["run", folder(name), "--", "true"],
+            Call::Rm(name) => vec!["rm", folder(name)],
+            Call::RmForced(name) => vec!["rm", "--force", folder(name)],
+            Call::RmTwiceForced(name) => vec!["rm", "--force", "--force", folder(name)],
+            Call::RmWithBranch(name) => vec!["rm", "--delete-branch", folder(name)],
+            Call::Restore(name) => vec!["restore", folder(name)],
+            Call::RestoreAs(name) => vec!["restore", folder(name), "--as", "back"],
+            Call::Reap => vec!["reap"],
+            Call::ReapForced => vec!["reap", "--force"],
+            Call::ReapAll => vec!["reap", "--all"],
+            Call::ReapMerged => vec!["reap", "--merged"],
+            Call::Purge => vec!["reap", "--purge"],
+            Call::PurgeNamed(name) => vec!["reap", "--purge", folder(name)],
+            Call::Doctor => vec!["doctor"],
+            Call::DoctorFix => vec!["doctor", "--fix"],
+            Call::Merge(name) => vec!["merge", folder(name)],
+        }
+    }
+
+    /// Whether it may take a sandbox that has work in it, and has this name.
+    pub fn may_take(self, sandbox: &str) -> bool {
+        match self {
+            Call::RmForced(name) | Call::RmTwiceForced(name) => is_called(sandbox, name),
+            Call::ReapForced => true,
+            _ => false,
+        }
+    }
+
+    /// Whether it may go on in the background.
+    pub fn goes_on(self) -> bool {
+        matches!(
+            self,
+            Call::NewAndReapDaily(_)
+                | Call::Reap
+                | Call::ReapForced
+                | Call::ReapAll
+                | Call::ReapMerged
+                | Call::Purge
+                | Call::PurgeNamed(_)
+        )
+    }
+
+    /// The branch that it may make.
+    pub fn makes(self) -> Option<String> {
+        match self {
+            Call::New(name)
+            | Call::NewTask(name)
+            | Call::NewFrom(name)
+            | Call::NewAndReapDaily(name)
+            | Call::NewAndRun(name) => Some(format!("refs/heads/{name}")),
+            _ => None,
+        }
+    }
+}
+
+impl Fault {
+    /// Whether gits are killed along with us.
+    pub fn kills_all(self) -> bool {
+        let deadly = [GitFault::Hangs, GitFault::AllDieBefore, GitFault::AllDieAfter];
+        match self {
+            Fault::Kill(_) => true,
+            Fault::Git(_, how) => deadly.contains(&how),
+            _ => false,
+        }
+    }
+}
+
+/// The folder of a sandbox.
+pub fn folder(name: &'static str) -> &'static str {
+    if name == "feat/ui" { "feat-ui" } else { name }
+}
+
+/// Whether a folder stands for this name, is the second to do so, or was restored under another.
+pub fn is_called(sandbox: &str, name: &'static str) -> bool {
+    let rest = sandbox.strip_prefix(folder(name));
+    sandbox == "back" || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+}

@@ -1,0 +1,246 @@
+//! One run: its plan, step by step, then the oracle.
+
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+
+use crate::oracle::{self, Untouched};
+use crate::ours;
+use crate::plan::{Call, Fault, Foreign, Plan, Sitter, Step, folder, is_called};
+use crate::user::{Place, User};
+use crate::world::{Tools, World};
+
+/// Runs it; what went wrong, in words, with the folder that is kept.
+pub fn run(tools: &Tools, seed: u64, number: u64) -> Result<(), String> {
+    let plan = crate::draw::plan(seed, number);
+    let world = World::new(tools, number, plan.repositories, plan.disk);
+    let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let mut play =
+            Play { world: &world, user: User::new(number), untouched: None, packed: false };
+        play.all(&plan)
+    }));
+    let played = played.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>();
+        Err(text.cloned().unwrap_or_else(|| "the test itself panicked".to_owned()))
+    });
+    if let Err(wrong) = played {
+        if world.mounted.is_some() {
+            crate::world::copy(&world.home, &world.folder.join("copy-of-home"));
+            world.unmount();
+        }
+        let steps: Vec<String> = plan.steps.iter().map(|step| format!("  {step:?}\n")).collect();
+        let steps = steps.concat();
+        let (kept, git) = (world.folder.display(), world.git.display());
+        let disk = plan.disk;
+        return Err(format!("{wrong}\nplan ({git}, disk {disk:?}):\n{steps}kept: {kept}"));
+    }
+    world.unmount();
+    fs::remove_dir_all(&world.folder).unwrap();
+    Ok(())
+}
+
+struct Play<'a> {
+    world: &'a World<'a>,
+    user: User,
+    /// As it was before the next command of ours, unless somebody else was at work since.
+    untouched: Option<Untouched>,
+    /// Whether a gc has packed objects.
+    packed: bool,
+}
+
+impl Play<'_> {
+    fn all(&mut self, plan: &Plan) -> Result<(), String> {
+        for (number, step) in plan.steps.iter().enumerate() {
+            self.world.log(&format!("---- {number}: {step:?}"));
+            self.step(step).map_err(|wrong| format!("step {number}, {step:?}: {wrong}"))?;
+        }
+        oracle::judge(self.world, &mut self.user, self.packed)
+    }
+
+    fn step(&mut self, step: &Step) -> Result<(), String> {
+        match step {
+            Step::User(repo, name, deed) => {
+                self.untouched = None;
+                self.user.work(self.world, *repo, name, *deed)
+            }
+            Step::Main(repo, deed) => {
+                self.untouched = None;
+                self.user.work_in_main(self.world, *repo, *deed);
+                Ok(())
+            }
+            Step::Ours(repo, call, fault) => self.ours(&[(*repo, *call, *fault)]),
+            Step::AtOnce(calls) => self.ours(calls),
+            Step::Clock(days) => {
+                self.world.wait_days(*days);
+                Ok(())
+            }
+            Step::Foreign(repo, what) => {
+                self.untouched = None;
+                // What a killed git left may stop another one, until the next command of ours.
+                let done = self.foreign(*repo, *what);
+                if self.world.killed.get() { Ok(()) } else { done }
+            }
+            Step::InUse(repo, name, sitter, call) => self.in_use(*repo, name, *sitter, *call),
+        }
+    }
+
+    fn ours(&mut self, calls: &[(usize, Call, Fault)]) -> Result<(), String> {
+        let world = self.world;
+        let before = self.untouched.take().unwrap_or_else(|| Untouched::look(world));
+        let work = oracle::with_work(world, &self.user);
+        for (repo, call, _) in calls {
+            if let Call::PurgeNamed(name) = call {
+                self.asked_for(*repo, name, calls.len() > 1);
+            }
+        }
+        ours::run(world, calls)?;
+        before.check(world, calls)?;
+        oracle::still_there(&self.user, &work, calls)?;
+        self.user.meet(world);
+        Ok(())
+    }
+
+    /// What is purged by name goes with all its files; also what only comes into the trash meanwhile.
+    fn asked_for(&mut self, repo: usize, name: &'static str, at_once: bool) {
+        let trashed = oracle::in_trash(self.world);
+        for number in 0..self.user.lives.len() {
+            let life = &self.user.lives[number];
+            let on_branch = life.snapshot.head == format!("ref: refs/heads/{name}\n");
+            let named = on_branch || is_called(&life.name, name);
+            if life.repo == repo && named && (at_once || trashed.contains(&number)) {
+                self.user.destroy(number, &[Place::Files, Place::Ignored, Place::Entry]);
+            }
+        }
+    }
+
+    fn foreign(&mut self, repo: usize, what: Foreign) -> Result<(), String> {
+        let path = &self.world.repos[repo];
+        match what {
+            Foreign::Gc => {
+                self.packed = true;
+                oracle::collect_garbage(self.world, path, true)
+            }
+            Foreign::Prune => {
+                // What is missing and not locked goes with its entry.
+                for tree in self.world.trees(repo) {
+                    if let Some(life) = User::life_of(&tree.entry)
+                        && tree.locked.is_none()
+                        && !tree.path.join(".git").exists()
+                    {
+                        let deleted = self.user.lives[life].deleted;
+                        assert!(deleted, "{} could be pruned", tree.entry.display());
+                        let places = [Place::Entry, Place::Head, Place::Reflog, Place::PrivateRef];
+                        self.user.destroy(life, &places);
+                    }
+                }
+                let done = self.world.does(path, &["worktree", "prune", "--expire=now"]);
+                done.then_some(()).ok_or_else(|| "git worktree prune failed".to_owned())
+            }
+            Foreign::ExpireReflogs => self.expire(repo, path),
+        }
+    }
+
+    fn expire(&mut self, repo: usize, path: &Path) -> Result<(), String> {
+        let safe = oracle::in_trash(self.world);
+        let lives: Vec<usize> =
+            (0..self.user.lives.len()).filter(|life| self.user.lives[*life].repo == repo).collect();
+        for life in lives.iter().filter(|life| !safe.contains(life)) {
+            self.user.destroy(*life, &[Place::Reflog, Place::PrivateRef]);
+            if self.user.is_frozen(*life) {
+                self.user.destroy(*life, &[Place::Head]);
+            }
+        }
+        for token in self.user.tokens.iter_mut().filter(|token| token.repo == repo) {
+            token.destroyed |= token.place == Place::Stash;
+        }
+        let words = ["reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all"];
+        if !self.world.does(path, &words) {
+            return Err("git reflog expire failed".to_owned());
+        }
+        oracle::collect_garbage(self.world, path, self.packed)?;
+        // In the trash all of it is safe. Back in its place, what only a private ref or the state of an
+        // operation names is as safe as git keeps it: not at all.
+        let found = oracle::search(self.world);
+        for life in lives.into_iter().filter(|life| safe.contains(life)) {
+            let lost = self.user.lost(&found, |token| token.owner == Some(life));
+            assert!(lost.is_empty(), "lost:\n{lost}");
+            self.user.destroy(life, &[Place::PrivateRef]);
+            if self.user.is_frozen(life) {
+                self.user.destroy(life, &[Place::Head, Place::Reflog]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing but force twice takes a sandbox in use.
+    fn in_use(
+        &mut self,
+        repo: usize,
+        name: &'static str,
+        sitter: Sitter,
+        call: Call,
+    ) -> Result<(), String> {
+        let world = self.world;
+        let trees = world.trees(repo);
+        let named = |tree: &&crate::world::Tree| tree.name() == folder(name) && tree.is_live();
+        let Some(tree) = trees.iter().find(named).filter(|tree| !tree.is_creating()) else {
+            return Ok(());
+        };
+        let started = world.folder.join("sits");
+        let _ = fs::remove_file(&started);
+        let script = format!("echo >'{}'; exec sleep 60", started.display());
+        let mut command = match sitter {
+            Sitter::Ours => {
+                let mut command = world.command(&world.tools.program, &world.repos[repo]);
+                command.args(["run", folder(name), "--", "sh", "-c", &script]);
+                command
+            }
+            Sitter::Foreign => {
+                let mut command = world.command("sh", &tree.path);
+                command.args(["-c", &script]);
+                command
+            }
+        };
+        let child = sit(&mut command, world);
+        let sits = wait_for(&started);
+        if !sits {
+            world.log("  nobody sits there");
+        }
+        world.wait_days(400);
+        let done = self.ours(&[(repo, call, Fault::None)]);
+        let there = tree.path.join(".git").exists();
+        ours::kill_group(&child.0);
+        drop(child);
+        done?;
+        match there || !sits {
+            true => Ok(()),
+            false => Err(format!("'{name}' was in use and was taken")),
+        }
+    }
+}
+
+/// A process that is killed with its group.
+struct Sits(Child);
+
+impl Drop for Sits {
+    fn drop(&mut self) {
+        ours::kill_group(&self.0);
+        let _ = self.0.wait();
+    }
+}
+
+fn sit(command: &mut Command, world: &World) -> Sits {
+    let log = world.log_file();
+    command.env("TORTURE_SITS", "1");
+    command.stdout(log.try_clone().unwrap()).stderr(log).process_group(0);
+    Sits(command.spawn().unwrap())
+}
+
+/// Whether a file appears.
+fn wait_for(path: &Path) -> bool {
+    (0..3000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        path.exists()
+    })
+}

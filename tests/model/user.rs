@@ -1,0 +1,243 @@
+//! The model user: writes unique tokens in every way that git knows, and remembers what they did and
+//! what they destroyed themselves.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::deed::Doer;
+use crate::plan::{Deed, MainDeed, folder};
+use crate::snapshot::Snapshot;
+use crate::world::{Tree, World};
+
+/// Where a token is, and so what may free it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the folder.
+    Files,
+    /// In the folder, ignored and not precious: a purge may free it.
+    Ignored,
+    /// In the entry: staged, or in the clone of a submodule.
+    Entry,
+    /// In a commit of a detached HEAD.
+    Head,
+    /// In a commit that only the reflog of HEAD names.
+    Reflog,
+    /// In a commit that only a private ref names, which no gc heeds while the sandbox lives.
+    PrivateRef,
+    /// In a commit of a branch.
+    Branch,
+    /// In the stash.
+    Stash,
+    /// In the main checkout.
+    Main,
+}
+
+#[derive(Debug)]
+pub struct Token {
+    pub text: String,
+    pub place: Place,
+    pub deed: String,
+    pub repo: usize,
+    /// The sandbox it was written in.
+    pub owner: Option<usize>,
+    pub destroyed: bool,
+    /// The file, where the user may delete it again.
+    pub file: Option<String>,
+}
+
+/// A sandbox from its creation to its end, wherever it is.
+#[derive(Debug)]
+pub struct Life {
+    pub repo: usize,
+    pub entry: PathBuf,
+    pub name: String,
+    pub snapshot: Snapshot,
+    /// All that HEAD ever said.
+    heads: HashSet<String>,
+    /// Whether there is something in it that only force may take.
+    pub work: bool,
+    /// Work that git status does not tell.
+    pub unseen_work: bool,
+    /// Whether an operation or hidden edits forbid all but new files.
+    pub frozen: bool,
+    /// Whether the user deleted its folder.
+    pub deleted: bool,
+}
+
+#[derive(Default)]
+pub struct User {
+    pub lives: Vec<Life>,
+    pub tokens: Vec<Token>,
+    run: u64,
+}
+
+impl User {
+    pub fn new(run: u64) -> User {
+        User { run, ..User::default() }
+    }
+
+    /// Which life an entry has.
+    pub fn life_of(entry: &Path) -> Option<usize> {
+        fs::read_to_string(entry.join("model")).ok()?.trim().parse().ok()
+    }
+
+    /// Sandboxes that are new to us get a number, in a file that stays with the entry.
+    pub fn meet(&mut self, world: &World) {
+        for repo in 0..world.repos.len() {
+            for tree in world.trees(repo) {
+                let known = User::life_of(&tree.entry).is_some();
+                if known || !tree.is_live() || tree.is_creating() || tree.is_pinned() {
+                    continue;
+                }
+                fs::write(tree.entry.join("model"), format!("{}\n", self.lives.len())).unwrap();
+                let snapshot = Snapshot::take(world, &tree, None);
+                self.lives.push(Life {
+                    repo,
+                    entry: tree.entry.clone(),
+                    name: tree.name(),
+                    work: snapshot.has_work(),
+                    heads: HashSet::from([snapshot.head.clone()]),
+                    snapshot,
+                    unseen_work: false,
+                    frozen: false,
+                    deleted: false,
+                });
+            }
+        }
+    }
+
+    /// The next token.
+    pub fn text(&self) -> String {
+        format!("tok{}x{}z", self.run, self.tokens.len())
+    }
+
+    /// Does something in the main checkout.
+    pub fn work_in_main(&mut self, world: &World, repo: usize, deed: MainDeed) {
+        let (dir, text) = (&world.repos[repo], self.text());
+        let file = format!("main-{}", self.tokens.len());
+        fs::write(dir.join(&file), &text).unwrap();
+        let done = match deed {
+            MainDeed::Untracked => true,
+            MainDeed::Staged => world.does(dir, &["add", "--", &file]),
+            MainDeed::Commit => {
+                world.does(dir, &["add", "--", &file])
+                    && world.does(dir, &["commit", "--quiet", "-m", "main", "--", &file])
+            }
+        };
+        if done {
+            self.remember(text, Place::Main, format!("{deed:?}"), repo, None);
+        }
+    }
+
+    /// Notes a token that is where it should be.
+    pub fn remember(
+        &mut self,
+        text: String,
+        place: Place,
+        deed: String,
+        repo: usize,
+        owner: Option<usize>,
+    ) -> &mut Token {
+        let token = Token { text, place, deed, repo, owner, destroyed: false, file: None };
+        self.tokens.push(token);
+        self.tokens.last_mut().unwrap()
+    }
+
+    /// Does something in a sandbox, if it is there. What was not as it had been left before.
+    pub fn work(
+        &mut self,
+        world: &World,
+        repo: usize,
+        name: &'static str,
+        deed: Deed,
+    ) -> Result<(), String> {
+        let trees = world.trees(repo);
+        let named = |tree: &&Tree| tree.name() == folder(name) && tree.is_live();
+        let Some(tree) = trees.iter().find(named).filter(|tree| !tree.is_creating()) else {
+            world.log("  no such sandbox");
+            return Ok(());
+        };
+        // One that was never whole is nobody's yet.
+        let Some(number) = User::life_of(&tree.entry) else { return Ok(()) };
+        // A crash may have left it half restored: then HEAD is still detached.
+        let alone = self.is_alone(world, number) && !tree.is_pinned();
+        let life = &self.lives[number];
+        let now = Snapshot::take(world, tree, Some(&life.snapshot));
+        if let Some(difference) = life.snapshot.differs(&now, alone, tree.name() != life.name) {
+            return Err(format!("'{name}' is not as it was left\n{difference}"));
+        }
+        let plain = [
+            Deed::Untracked,
+            Deed::Ignored,
+            Deed::Precious,
+            Deed::Symlink,
+            Deed::Lock,
+            Deed::DeleteFile,
+            Deed::DeleteFolder,
+        ];
+        if life.frozen && !plain.contains(&deed) {
+            return Ok(());
+        }
+        let doer = Doer { world, repo, number, dir: &tree.path, tree, deed };
+        let done = doer.act(self);
+        if done.is_none() {
+            world.log("  did not work out");
+        }
+        let life = &mut self.lives[number];
+        if !life.deleted {
+            // A lock may have been set.
+            let locked = fs::read_to_string(tree.entry.join("locked")).ok();
+            let tree = Tree { entry: tree.entry.clone(), path: tree.path.clone(), locked };
+            let mut after = Snapshot::take(world, &tree, Some(&life.snapshot));
+            // What a restore will put right is not the user's doing.
+            if tree.is_pinned() && after.head == now.head && !now.head.starts_with("ref: ") {
+                after.head.clone_from(&life.snapshot.head);
+                after.branch_status.clone_from(&life.snapshot.branch_status);
+            }
+            life.heads.insert(after.head.clone());
+            life.snapshot = after;
+            life.work = life.snapshot.has_work() || life.unseen_work;
+            life.name = tree.name();
+        }
+        Ok(())
+    }
+
+    /// Whether no other sandbox was ever on its branch, nor is one now that came and went unseen.
+    pub fn is_alone(&self, world: &World, number: usize) -> bool {
+        let Life { repo, entry, snapshot, .. } = &self.lives[number];
+        let same = |other: &&Life| other.repo == *repo && other.heads.contains(&snapshot.head);
+        let on_it = |tree: &Tree| {
+            let head = fs::read_to_string(tree.entry.join("HEAD")).unwrap_or_default();
+            tree.entry != *entry && head == snapshot.head
+        };
+        !snapshot.head.starts_with("ref: ")
+            || (self.lives.iter().filter(same).count() == 1
+                && !world.trees(*repo).iter().any(on_it))
+    }
+
+    /// Which tokens were not found, in words, among those not destroyed that should be there.
+    pub fn lost(&self, found: &HashSet<String>, wanted: impl Fn(&Token) -> bool) -> String {
+        let wanted = |token: &&Token| !token.destroyed && wanted(token);
+        let lost = self.tokens.iter().filter(wanted).filter(|token| !found.contains(&token.text));
+        let lines = lost.map(|token| {
+            let Token { text, deed, place, repo, .. } = token;
+            let life = token.owner.map_or("main", |owner| self.lives[owner].name.as_str());
+            format!("  {text} ({deed}, {place:?}, in '{life}' of repository {repo})\n")
+        });
+        lines.collect()
+    }
+
+    /// The tokens of a life that are in one of these places are gone by the user's own will.
+    pub fn destroy(&mut self, number: usize, places: &[Place]) {
+        let owned = self.tokens.iter_mut().filter(|token| token.owner == Some(number));
+        for token in owned.filter(|token| places.contains(&token.place)) {
+            token.destroyed = true;
+        }
+    }
+
+    /// Whether its commits stand or fall with the reflog.
+    pub fn is_frozen(&self, number: usize) -> bool {
+        self.lives[number].frozen
+    }
+}

@@ -1,0 +1,89 @@
+//! An entry that git was killed in the middle of making: no HEAD yet, nothing checked out.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::removal::{entry, same};
+use crate::repo::{Test, names_in, tree, write};
+
+/// `new fix`, killed while git had only begun to make the entry. Its folder and its entry.
+fn begun(test: &Test) -> (PathBuf, PathBuf) {
+    let path = test.new_sandbox(&["fix"]);
+    let entry = entry(test, &path);
+    for name in names_in(&entry) {
+        if !["gitdir", "commondir"].contains(&name.as_str()) {
+            let inside = entry.join(name);
+            if inside.is_dir() { fs::remove_dir_all(inside) } else { fs::remove_file(inside) }
+                .unwrap();
+        }
+    }
+    write(&entry.join("HEAD"), &format!("{}\n", "0".repeat(40)));
+    write(&entry.join("locked"), "git-sandbox: creating\n");
+    fs::remove_file(path.join("file")).unwrap();
+    (path, entry)
+}
+
+#[test]
+fn new_makes_anew_what_git_had_only_begun() {
+    let test = Test::new();
+    let (path, _) = begun(&test);
+    test.run(&["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr("created sandbox 'fix': branch 'fix'\n")
+        .ok();
+    assert_eq!(test.git_in(&path, &["status", "--porcelain", "--branch"]), "## fix");
+    assert_eq!(test.linked(), [path.to_string_lossy()]);
+}
+
+#[test]
+fn new_of_another_name_clears_it_away() {
+    let test = Test::new();
+    begun(&test);
+    test.run(&["new", "other"])
+        .stdout("$ROOT/other\n")
+        .stderr("created sandbox 'other': new branch 'other' from 'main'\n")
+        .ok();
+    assert_eq!(test.sandboxes(), ["other"]);
+    assert_eq!(names_in(&test.app().join(".git/worktrees")), ["other"]);
+    assert_eq!(test.branches(), ["fix", "main", "other"]);
+}
+
+#[test]
+fn doctor_clears_it_away() {
+    let test = Test::new();
+    begun(&test);
+    let line = "$ROOT/fix: its creation was interrupted\n";
+    test.run(&["doctor"]).stdout(line).stderr("hint: git sandbox doctor --fix\n").code(1);
+    test.run(&["doctor", "--fix"]).stdout(&format!("fixed: {line}")).ok();
+    assert_eq!(test.sandboxes(), [""; 0]);
+    assert_eq!(names_in(&test.app().join(".git/worktrees")), [""; 0]);
+    assert_eq!(test.branches(), ["fix", "main"]);
+    test.git(&["gc", "--prune=now", "--quiet"]);
+}
+
+#[test]
+fn it_is_cleared_away_also_where_its_folder_is_gone() {
+    let test = Test::new();
+    let (path, _) = begun(&test);
+    fs::remove_dir_all(path).unwrap();
+    test.run(&["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr("created sandbox 'fix': branch 'fix'\n")
+        .ok();
+    assert_eq!(test.sandboxes(), ["fix"]);
+}
+
+#[test]
+fn a_folder_that_holds_something_stays() {
+    let test = Test::new();
+    let (path, _) = begun(&test);
+    write(&path.join("notes"), "mine\n");
+    let before = tree(&test.app().join(".git/worktrees"), &["sandbox.lock"]);
+    let why = "cannot remove '$ROOT/fix': it holds files";
+    test.run(&["doctor", "--fix"])
+        .stdout(&format!("$ROOT/fix: its creation was interrupted ({why})\n"))
+        .stderr("what is left needs you: nothing of it can be repaired without a doubt\n")
+        .code(1);
+    same(&tree(&test.app().join(".git/worktrees"), &["sandbox.lock"]), &before);
+    assert_eq!(names_in(&path), [".git", "notes"]);
+}
