@@ -177,6 +177,8 @@ impl<'a> Reporter<'a> {
         let mut report = self.read(sandbox, false);
         let history = History::of(self.repo, self.main, std::slice::from_ref(sandbox));
         history.complete(&sandbox.path, &mut report);
+        // One without a commit of its own has nothing that could be merged.
+        report.merged_into = report.merged_into.filter(|_| sandbox.made_commits());
         report
     }
 
