@@ -6,9 +6,6 @@
 use crate::plan::{Call, Deed, Disk, Fault, Foreign, GitFault, MainDeed, Plan, Sitter, Step};
 use crate::random::Random;
 
-/// `git sandbox merge`; without it there is nothing to test.
-const MERGE: bool = false;
-
 /// Branches, but for the last, which is detached; `old` is there before.
 const NAMES: [&str; 4] = ["fix", "feat/ui", "old", "exploration-x"];
 const REPOSITORIES: [usize; 2] = [0, 1];
@@ -191,7 +188,6 @@ fn deed(random: &mut Random) -> Deed {
 }
 
 fn call(random: &mut Random, name: &'static str) -> Call {
-    let merge = if MERGE { 8 } else { 0 };
     random.weighted(&[
         (14, new(name)),
         (2, Call::NewTask(name)),
@@ -216,7 +212,7 @@ fn call(random: &mut Random, name: &'static str) -> Call {
         (2, Call::PurgeNamed(name)),
         (1, Call::Doctor),
         (5, Call::DoctorFix),
-        (merge, Call::Merge(name)),
+        (8, Call::Merge(name)),
     ])
 }
 

@@ -10,6 +10,8 @@ use crate::snapshot::{Snapshot, walk};
 use crate::user::{Life, Place, User};
 use crate::world::{Tree, World, entry_of, folders_in};
 
+const MAIN: &str = "refs/heads/main";
+
 /// What no command of ours may change.
 pub struct Untouched {
     /// Every file outside of the root and of what git keeps for worktrees.
@@ -22,7 +24,7 @@ impl Untouched {
         let mut files = BTreeSet::new();
         let inside = |name: &str, depth: usize| depth == 0 && name == ".cache";
         walk(&world.home, "home", &mut files, &inside);
-        let git_own = ["objects", "worktrees", "refs", "logs", "packed-refs", "sandbox.lock"];
+        let git_own = ["objects", "worktrees", "refs", "logs", "packed-refs", "sandbox."];
         let git_own: Vec<String> = git_own.iter().map(|name| format!("app/.git/{name}")).collect();
         files.retain(|line| {
             let path = line.split(' ').nth(1).unwrap_or_default();
@@ -37,7 +39,20 @@ impl Untouched {
     /// What these commands changed and may not.
     pub fn check(&self, world: &World, calls: &[(usize, Call, Fault)]) -> Result<(), String> {
         let now = Untouched::look(world);
-        if self.files != now.files {
+        // A merge changes the main checkout; that what the user wrote there is not lost, the tokens
+        // tell. One whose git was killed leaves what git leaves.
+        let merged = |line: &&String| {
+            let path = line.split(' ').nth(1).unwrap_or_default();
+            calls.iter().any(|(repo, call, fault)| {
+                let inside = world.repos[*repo].strip_prefix(&world.home).unwrap().to_str();
+                let moved = self.refs[*repo].get(MAIN) != now.refs[*repo].get(MAIN);
+                matches!(call, Call::Merge(_))
+                    && (moved || fault.kills_git())
+                    && path.strip_prefix(inside.unwrap()).is_some_and(|rest| rest.starts_with('/'))
+            })
+        };
+        let changed: Vec<_> = self.files.symmetric_difference(&now.files).collect();
+        if !changed.iter().all(merged) {
             let lost = self.files.difference(&now.files).map(|line| format!("  - {line}\n"));
             let more = now.files.difference(&self.files).map(|line| format!("  + {line}\n"));
             let lines: String = lost.chain(more).take(20).collect();
@@ -51,9 +66,8 @@ impl Untouched {
                     _ => false,
                 })
             };
-            let may_move = |name: &str| {
-                name == "refs/heads/main" && here().any(|call| matches!(call, Call::Merge(_)))
-            };
+            let may_move =
+                |name: &str| name == MAIN && here().any(|call| matches!(call, Call::Merge(_)));
             for (name, id) in before {
                 match now.get(name) {
                     Some(there) if there == id || may_move(name) => {}
@@ -178,7 +192,9 @@ pub fn judge(world: &World, user: &mut User, packed: bool) -> Result<(), String>
 /// Whether a path is a lock of git's; ours stays, and the kernel says whether it is taken.
 fn is_lock(path: &str) -> bool {
     let path = Path::new(path);
-    path.extension() == Some("lock".as_ref()) && !path.ends_with("sandbox.lock")
+    path.extension() == Some("lock".as_ref())
+        && !path.ends_with("sandbox.lock")
+        && !path.ends_with("sandbox.merge.lock")
 }
 
 /// A git that was killed leaves its locks, and says to its user that they may remove them.
@@ -249,7 +265,7 @@ fn nothing_half_done(world: &World) -> Result<(), String> {
         let left = |line: &&String| {
             let path = line.split(' ').nth(1).unwrap_or_default();
             let cut_short = Path::new(path).extension() == Some("new".as_ref());
-            is_lock(path) || (cut_short && !world.killed.get())
+            is_lock(path) || (cut_short && !world.killed.get()) || path.ends_with("sandbox.merging")
         };
         if let Some(line) = files.iter().find(left) {
             return Err(format!("left behind in {}: {line}", repo.display()));

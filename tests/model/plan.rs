@@ -88,6 +88,13 @@ pub enum Fault {
     ReadOnly,
 }
 
+impl Fault {
+    /// Whether a git may be killed in the middle of its work.
+    pub fn kills_git(self) -> bool {
+        matches!(self, Fault::Kill(_) | Fault::Git(..) | Fault::Full(_))
+    }
+}
+
 /// How a git misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GitFault {
