@@ -191,12 +191,16 @@ impl Journal {
     }
 
     /// The journal that a pin names. The repository may have moved since: the entry is where the pin
-    /// was found.
+    /// was found, if that is known.
     pub fn of(pin: &Pin, entry: &Path) -> Result<Option<Journal>> {
         let Some(journal) = Journal::read(&pin.at)? else { return Ok(None) };
         if journal.id != pin.id {
             let why = "its journal is another's".to_owned();
             return Err(Error::Damaged { name: pin.id.clone(), why });
+        }
+        // Somebody moved it while we looked: it is still no orphan.
+        if entry.as_os_str().is_empty() {
+            return Ok(Some(journal));
         }
         let common = entry.parent().and_then(Path::parent).unwrap_or(entry).to_owned();
         Ok(Some(Journal { entry: entry.to_owned(), common, ..journal }))
@@ -307,6 +311,19 @@ mod tests {
             assert!(real.contains(ours));
             assert!(Journal::parse(real.replace(ours, theirs).as_bytes()).is_err(), "{theirs}");
         }
+    }
+
+    #[test]
+    fn a_journal_whose_entry_was_not_found_is_no_orphans() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(FILE), real_journal()).unwrap();
+        let pin = Pin::without_entry("x-0a1b2c3d", dir.path().to_owned());
+        let found = |entry: &str| Journal::of(&pin, Path::new(entry)).unwrap().unwrap();
+        let moved = found("/b/.git/worktrees/x");
+        assert_eq!((moved.entry, moved.common), ("/b/.git/worktrees/x".into(), "/b/.git".into()));
+        let lost = found("");
+        assert!(!lost.is_orphan());
+        assert_eq!((lost.entry, lost.common), ("/a/.git/worktrees/x".into(), "/a/.git".into()));
     }
 
     #[test]

@@ -136,6 +136,10 @@ impl Trash<'_> {
     fn recover_one(&self, tree: &Worktree, worktrees: &Worktrees) -> Result<bool> {
         let Some(pin) = pin_of(tree) else { return Ok(false) };
         let entry = &tree.entry;
+        // Another tool moved it while we looked.
+        if entry.as_os_str().is_empty() {
+            return Ok(false);
+        }
         let there = pin.at.join(TREE).symlink_metadata().is_ok();
         match Journal::of(&pin, entry)? {
             Some(journal) if matches!(journal.stage, Stage::Trashed | Stage::Purging) => {
