@@ -4,12 +4,14 @@ use crate::merge;
 use crate::out::Out;
 use crate::repo::Worktrees;
 use crate::spare;
+use crate::stub;
 use crate::trash::Trash;
 
-/// Mends removals, restores, merges and spares. Whether there was anything.
+/// Mends creations, removals, restores, merges and spares. Whether there was anything.
 pub fn all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
     // Each of them, whatever the others say.
-    trash.recover(worktrees, out)
+    stub::clear_unlisted(&trash.repo.common)
+        | trash.recover(worktrees, out)
         | merge::recover(trash, worktrees, out)
         | spare::recover(trash.repo, &trash.git, worktrees, out)
 }

@@ -87,3 +87,52 @@ fn a_folder_that_holds_something_stays() {
     same(&tree(&test.app().join(".git/worktrees"), &["sandbox.lock"]), &before);
     assert_eq!(names_in(&path), [".git", "notes"]);
 }
+
+/// The same, killed before the entry named its folder: git neither lists nor prunes it.
+fn barely_begun(test: &Test, commondir: &str) -> PathBuf {
+    let entry = test.app().join(".git/worktrees/fix");
+    write(&entry.join("locked"), "git-sandbox: creating\n");
+    write(&entry.join("commondir"), commondir);
+    entry
+}
+
+#[test]
+fn new_clears_away_an_entry_that_names_no_folder() {
+    let test = Test::new();
+    let entry = barely_begun(&test, "../..\n");
+    test.run(&["new", "other"])
+        .stdout("$ROOT/other\n")
+        .stderr("created sandbox 'other': new branch 'other' from 'main'\n")
+        .ok();
+    assert!(!entry.exists());
+    assert_eq!(names_in(&test.app().join(".git/worktrees")), ["other"]);
+}
+
+#[test]
+fn doctor_clears_away_an_entry_that_names_no_folder_even_where_git_fails_of_it() {
+    for commondir in ["../..\n", ""] {
+        let test = Test::new();
+        let other = test.new_sandbox(&["other"]);
+        let entry = barely_begun(&test, commondir);
+        let line = "$APP/.git/worktrees/fix: its creation was interrupted\n";
+        test.run(&["doctor"]).stdout(line).stderr("hint: git sandbox doctor --fix\n").code(1);
+        assert!(entry.exists());
+        test.run(&["doctor", "--fix"]).stdout(&format!("fixed: {line}")).ok();
+        assert!(!entry.exists());
+        assert_eq!(test.linked(), [other.to_string_lossy()]);
+    }
+}
+
+#[test]
+fn an_entry_that_names_no_folder_and_holds_more_is_left_alone() {
+    let test = Test::new();
+    let entry = barely_begun(&test, "../..\n");
+    write(&entry.join("modules/sub/HEAD"), "ref: refs/heads/main\n");
+    test.new_sandbox(&["other"]);
+    assert!(entry.join("modules/sub/HEAD").exists());
+    // Nor one that somebody else is making.
+    let theirs = test.app().join(".git/worktrees/theirs");
+    write(&theirs.join("locked"), "initializing");
+    test.new_sandbox(&["another"]);
+    assert!(theirs.join("locked").exists());
+}

@@ -37,7 +37,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     *out = Out::new(args.word(&COLOR), &repo.config);
     let mut doctor =
         Doctor { fix: args.has(&FIX), args, findings: Vec::new(), accounted: Vec::new() };
-    doctor.entries(&repo)?;
+    doctor.entries(&repo, *out)?;
     if doctor.is_stuck() {
         return doctor.answer(*out);
     }
@@ -110,7 +110,7 @@ impl Doctor<'_> {
 
     /// An entry with an empty `commondir` makes every git command of the repository fail. What
     /// belongs in there is always the same.
-    fn entries(&mut self, repo: &Repo) -> Result<()> {
+    fn entries(&mut self, repo: &Repo, out: Out) -> Result<()> {
         let worktrees = repo.common.join("worktrees");
         let entries = match fs::read_dir(&worktrees) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -120,6 +120,16 @@ impl Doctor<'_> {
             if is_empty(&entry) {
                 let cure = &mut || fs::remove_dir(&entry).at("remove", &entry);
                 self.find("entry", &entry, "it is empty", Some(cure));
+                continue;
+            }
+            if stub::is_unlisted(&entry) {
+                let cure = &mut || {
+                    // Whoever is just making it holds the lock.
+                    let _lock = repo.lock(out)?;
+                    stub::clear_unlisted(&repo.common);
+                    Ok(())
+                };
+                self.find("entry", &entry, "its creation was interrupted", Some(cure));
                 continue;
             }
             let file = entry.join("commondir");
