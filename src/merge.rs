@@ -307,7 +307,7 @@ impl Merge<'_> {
     ) -> Result<()> {
         self.is_idle(folder, git_dir)?;
         let note = Note::write(self, folder, git_dir, tree)?;
-        let before = orig_head(git)?;
+        let before = [ORIG_HEAD, AUTO_MERGE].map(|name| pseudo_ref(git, name));
         step::reached();
         let answer = git.call(words).env("GIT_MERGE_AUTOEDIT", "no").ask()?;
         step::reached();
@@ -324,13 +324,14 @@ impl Merge<'_> {
         if begun {
             git.call(["merge", "--abort"]).done("undo the merge")?;
         }
-        let words = match (before, orig_head(git)?) {
-            (before, after) if before == after => None,
-            (Some(before), _) => Some(vec!["ORIG_HEAD".to_owned(), before]),
-            (None, _) => Some(vec!["-d".to_owned(), "ORIG_HEAD".to_owned()]),
-        };
-        if let Some(words) = words {
-            git.look(["update-ref", "--no-deref"]).args(words).done("put ORIG_HEAD back")?;
+        for (name, before) in [ORIG_HEAD, AUTO_MERGE].into_iter().zip(before) {
+            let (before, after) = (before?, pseudo_ref(git, name)?);
+            let words = match &before {
+                _ if before == after => continue,
+                Some(before) => [name, before],
+                None => ["-d", name],
+            };
+            git.look(["update-ref", "--no-deref"]).args(words).done("put it back as it was")?;
         }
         note.remove()?;
         Err(match () {
@@ -397,7 +398,11 @@ fn is_off(setting: Option<&str>) -> bool {
     setting.and_then(crate::config::boolean) == Some(false)
 }
 
-fn orig_head(git: &Git) -> Result<Option<String>> {
-    let answer = git.look(["rev-parse", "--verify", "--quiet", "ORIG_HEAD"]).ask()?;
+/// What git leaves behind when it merges, also when it then does not.
+const ORIG_HEAD: &str = "ORIG_HEAD";
+const AUTO_MERGE: &str = "AUTO_MERGE";
+
+fn pseudo_ref(git: &Git, name: &str) -> Result<Option<String>> {
+    let answer = git.look(["rev-parse", "--verify", "--quiet", name]).ask()?;
     Ok(answer.ok().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned()))
 }
