@@ -123,6 +123,11 @@ impl Maker<'_> {
                 continue;
             }
             match self.existing(wish, &worktrees, &place)? {
+                // Nothing is done to an entry that was not found.
+                Some(there) if there.entry.as_os_str().is_empty() => {
+                    let why = "git's entry for it was not found".to_owned();
+                    return Err(Error::Damaged { name: there.name(), why });
+                }
                 Some(there) if there.state == State::Creating => {
                     let path = live::lock_path(&there.entry);
                     let own = Lock::if_free(&path)?;
