@@ -17,7 +17,7 @@ use crate::lock::Lock;
 use crate::name;
 use crate::out::Out;
 use crate::porcelain::Record;
-use crate::repo::{Repo, Worktrees, folder_points_to, tidy};
+use crate::repo::{Repo, Worktree, Worktrees, folder_points_to, tidy};
 use crate::time::Time;
 
 const PROJECT: &str = "{project}";
@@ -181,8 +181,12 @@ impl Place {
         self.safe_root()?;
         let (first, second) = (self.home_for(&self.project), self.home_for(&self.other_name()));
         for home in [&first, &second] {
-            let ours = |path: &Path| path.parent() == Some(home);
-            if home.is_dir() && worktrees.linked.iter().any(|tree| ours(&tree.record.path)) {
+            // One whose folder is gone shows nothing: another repository may have come since.
+            let stands = |tree: &Worktree| {
+                let path = &tree.record.path;
+                path.parent() == Some(home) && folder_points_to(path).as_ref() == Some(&tree.entry)
+            };
+            if home.is_dir() && worktrees.linked.iter().any(stands) {
                 return Ok(Home { path: home.clone(), _lock: None });
             }
         }

@@ -205,6 +205,14 @@ pub fn entry_points_to(entry: &Path) -> Option<PathBuf> {
     }
 }
 
+/// Whether a folder is shown to be a worktree of another repository: it and an entry there name each
+/// other. Whoever else names it has lost its own.
+pub fn is_another_repositorys(folder: &Path, entry: &Path) -> bool {
+    let Some(other) = folder_points_to(folder) else { return false };
+    let elsewhere = entry.parent().is_some_and(|worktrees| !other.starts_with(worktrees));
+    elsewhere && other != entry && entry_points_to(&other).as_deref() == Some(folder)
+}
+
 /// Whether a folder's `.git` is this git dir, or names it.
 fn leads_to(folder: &Path, git_dir: &Path) -> bool {
     let dot_git = folder.join(".git");

@@ -358,6 +358,7 @@ fn state(tree: &Worktree) -> State {
         _ if meta.is_symlink() => State::Damaged("its folder is a symlink"),
         _ if !meta.is_dir() => State::Damaged("its folder is a file"),
         None => State::Damaged("its '.git' file is missing or not understood"),
+        Some(_) if repo::is_another_repositorys(folder, &tree.entry) => State::Missing,
         Some(entry) if !same(&entry, &tree.entry) => {
             State::Damaged("its '.git' file leads to another entry")
         }

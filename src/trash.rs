@@ -25,7 +25,7 @@ use crate::name;
 use crate::out::Out;
 use crate::place::{self, Place};
 use crate::pointer;
-use crate::repo::{Repo, Worktree, Worktrees, entry_points_to};
+use crate::repo::{Repo, Worktree, Worktrees, entry_points_to, is_another_repositorys};
 use crate::resolve;
 use crate::sandbox::{self, Sandbox};
 use crate::step;
@@ -397,7 +397,9 @@ impl Trash<'_> {
     /// come back meanwhile.
     pub fn drop_entry(&self, entry: &Path) -> Result<()> {
         let ours = entry.parent() == Some(&self.repo.common.join("worktrees"));
-        let there = entry_points_to(entry).is_none_or(|folder| folder.symlink_metadata().is_ok());
+        let there = entry_points_to(entry).is_none_or(|folder| {
+            folder.symlink_metadata().is_ok() && !is_another_repositorys(&folder, entry)
+        });
         if !ours || there {
             let why = "its folder is there".to_owned();
             return Err(Error::Damaged { name: entry.to_string_lossy().into_owned(), why });

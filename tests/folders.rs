@@ -206,3 +206,66 @@ fn a_name_without_letters_gets_a_folder_all_the_same() {
     assert!(path.file_name().unwrap().to_str().unwrap().starts_with("branch-"));
     assert_eq!(test.new_sandbox(&["@@"]), path);
 }
+
+/// The only folder of `app` was deleted by hand; then `other/app` made its first sandbox, of the same
+/// name, in the home that nobody seemed to have.
+fn superseded() -> Test {
+    let test = Test::new();
+    let path = test.new_sandbox(&["fix"]);
+    write(&path.join("work"), "committed\n");
+    test.git_in(&path, &["add", "work"]);
+    test.git_in(&path, &["commit", "--quiet", "-m", "work"]);
+    test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+    test.git_in(&path, &["branch", "--quiet", "-D", "fix"]);
+    fs::remove_dir_all(&path).unwrap();
+    let other = test.init("other/app", &[]);
+    test.run_in(&other, &["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr("created sandbox 'fix': new branch 'fix' from 'main'\n")
+        .ok();
+    write(&path.join("theirs"), "untracked\n");
+    test
+}
+
+/// The folder and its entry are the other repository's, and whole.
+fn others_is_whole(test: &Test) {
+    assert_eq!(fs::read_to_string(test.at("fix/theirs")).unwrap(), "untracked\n");
+    assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), "?? theirs");
+    assert_eq!(test.git_in(&test.at("fix"), &["branch", "--show-current"]), "fix");
+}
+
+#[test]
+fn a_folder_that_another_repository_has_now_is_gone_for_this_one() {
+    let test = superseded();
+    assert_eq!(test.json(&["show", "fix", "--json"])["state"], "missing");
+    test.run(&["rm", "fix"])
+        .stderr(
+            "removed 'fix', whose folder was gone\n\
+             kept 1 commit only here in refs/sandbox/kept/fix-ID\n",
+        )
+        .ok();
+    assert_eq!(test.git(&["worktree", "list"]).lines().count(), 1);
+    others_is_whole(&test);
+    let kept = test.git(&["for-each-ref", "--format=%(refname)", "refs/sandbox/kept/"]);
+    assert_eq!(test.git(&["show", &format!("{kept}^:work")]), "committed");
+}
+
+#[test]
+fn doctor_forgets_one_whose_folder_another_repository_has_now() {
+    let test = superseded();
+    let line = "$ROOT/fix: its folder is gone\n";
+    test.run(&["doctor", "--fix"]).stdout(&format!("fixed: {line}")).ok();
+    test.run(&["doctor"]).stderr("all is well\n").ok();
+    others_is_whole(&test);
+}
+
+#[test]
+fn a_sandbox_whose_folder_is_gone_does_not_show_whose_home_it_is() {
+    let test = superseded();
+    let own = test.run(&["new", "more"]).output();
+    assert!(own.status.success());
+    let path = String::from_utf8(own.stdout).unwrap();
+    let home = test.root().with_file_name("app-").display().to_string();
+    assert!(path.starts_with(&home) && path.ends_with("/more\n"), "{path}");
+    others_is_whole(&test);
+}

@@ -296,7 +296,8 @@ impl Doctor<'_> {
                     let forget = &mut || {
                         let lock = here.repo.lock(out)?;
                         // It may have come back while we waited.
-                        if path.symlink_metadata().is_ok() {
+                        let taken = repo::is_another_repositorys(path, &sandbox.entry);
+                        if path.symlink_metadata().is_ok() && !taken {
                             return Ok(());
                         }
                         here.trash(&lock).forget(sandbox).map(drop)
