@@ -110,8 +110,20 @@ fn commits_of_a_submodule_are_not_lost() {
     commit(&test, &path.join("sub"), "file", "mine\n");
     let id = test.git_in(&path.join("sub"), &["rev-parse", "HEAD"]);
     fs::remove_dir_all(&path).unwrap();
-    drop(test.run(&["rm", "box"]).output());
-    // Wherever its git dir is now: refused and in place, or put away.
+    let why = "its submodule 'sub' has commits that are nowhere else";
+    for words in [&["rm", "box"][..], &["rm", "--force", "box"], &["new", "box"]] {
+        test.run(words)
+            .stderr(&format!(
+                "error: cannot forget 'box', whose folder is gone: {why}\n\
+                 hint: if you can do without them:\n\
+                 hint: git worktree remove --force --force $ROOT/box\n"
+            ))
+            .code(1);
+    }
+    test.run(&["doctor", "--fix"])
+        .stdout(&format!("$ROOT/box: its folder is gone, but {why}\n"))
+        .stderr("what is left needs you: nothing of it can be repaired without a doubt\n")
+        .code(1);
     let object = format!("objects/{}/{} ", &id[..2], &id[2..]);
     assert!(tree(&test.home, &[]).contains(&object), "its commit is nowhere");
 }

@@ -16,6 +16,7 @@ use crate::background;
 use crate::create::{Maker, Wish};
 use crate::error::{Doing, Result, shell_word};
 use crate::everywhere::{self, Everywhere};
+use crate::gather;
 use crate::journal::{Journal, Stage, TREE, replace};
 use crate::live;
 use crate::lock::Lock;
@@ -302,19 +303,20 @@ impl Doctor<'_> {
                         }
                         here.trash(&lock).forget(sandbox).map(drop)
                     };
-                    match near {
-                        true => self.find("missing", path, "its folder is gone", Some(forget)),
-                        false => {
-                            self.find(
-                                "missing",
-                                path,
-                                "it is not there; it may be on another disk",
-                                None,
-                            );
+                    let unsaved = gather::modules_with_work(&here.repo.git, &sandbox.entry);
+                    match unsaved {
+                        _ if !near => {
+                            let why = "it is not there; it may be on another disk";
+                            self.find("missing", path, why, None);
                         }
-                    }
-                    if near {
-                        self.hint(format!("git sandbox rm {}", shell_word(&sandbox.name())));
+                        Some(why) => {
+                            let why = format!("its folder is gone, but {why}");
+                            self.find("missing", path, &why, None);
+                        }
+                        None => {
+                            self.find("missing", path, "its folder is gone", Some(forget));
+                            self.hint(format!("git sandbox rm {}", shell_word(&sandbox.name())));
+                        }
                     }
                 }
                 State::Damaged(why) if !self.knows(path) => self.find("damaged", path, why, None),
@@ -424,5 +426,5 @@ fn finish(here: &Here, sandbox: &Sandbox, args: &Args, out: Out) -> Result<()> {
         task: None,
         dir,
     };
-    maker.ensure(&wish).map(drop)
+    maker.ensure(&wish, None).map(drop)
 }

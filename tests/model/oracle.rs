@@ -162,7 +162,8 @@ pub fn judge(world: &World, user: &mut User, packed: bool) -> Result<(), String>
     let purging = |journal: &serde_json::Value| journal["stage"] == "purging";
     let marked = world.trash().iter().any(|item| item.journal.as_ref().is_some_and(purging));
     for repo in 0..world.repos.len() {
-        ours::succeeds(world, repo, &["doctor", "--fix"])?;
+        let left = world.trees(repo).iter().any(|tree| keeps_a_module(world, tree));
+        ours::ends(world, repo, &["doctor", "--fix"], i32::from(left))?;
         ours::succeeds(world, repo, &["new", "--detach", "last"])?;
         if marked {
             ours::succeeds(world, repo, &["reap"])?;
@@ -187,6 +188,18 @@ pub fn judge(world: &World, user: &mut User, packed: bool) -> Result<(), String>
         }
     }
     every_token(world, user)
+}
+
+/// Whether an entry without a folder holds commits of a submodule that are nowhere else: nobody may
+/// drop it.
+fn keeps_a_module(world: &World, tree: &Tree) -> bool {
+    let words = ["--work-tree=/", "rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
+    let unsaved = |module: &PathBuf| {
+        let dir = format!("--git-dir={}", module.display());
+        let said = world.says(&world.home, &[&[dir.as_str()], &words[..]].concat());
+        said.is_none_or(|said| !said.is_empty())
+    };
+    !tree.path.exists() && folders_in(&tree.entry.join("modules")).iter().any(unsaved)
 }
 
 /// Whether a path is a lock of git's; ours stays, and the kernel says whether it is taken.

@@ -65,6 +65,11 @@ pub fn run(world: &World, calls: &[(usize, Call, Fault)]) -> Result<(), String> 
 
 /// One command without a fault; its exit code must be 0.
 pub fn succeeds(world: &World, repo: usize, words: &[&str]) -> Result<(), String> {
+    ends(world, repo, words, 0)
+}
+
+/// One command without a fault, and its exit code.
+pub fn ends(world: &World, repo: usize, words: &[&str], code: i32) -> Result<(), String> {
     world.log(&format!("== {repo}: git sandbox {}", words.join(" ")));
     let mut command = world.command(&world.tools.program, &world.repos[repo]);
     let log = world.log_file();
@@ -73,7 +78,7 @@ pub fn succeeds(world: &World, repo: usize, words: &[&str]) -> Result<(), String
     let since = Instant::now();
     loop {
         match child.try_wait().unwrap() {
-            Some(status) if status.success() => return Ok(()),
+            Some(status) if status.code() == Some(code) => return Ok(()),
             Some(status) => return Err(format!("git sandbox {}: {status}", words.join(" "))),
             None if since.elapsed() > PATIENCE => {
                 kill_group(&child);
