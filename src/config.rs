@@ -1,5 +1,9 @@
 //! The user's git config, read once.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
 use crate::error::{Error, Result};
 
 /// Every key and value in force, `git -c` included; the last one of a key counts.
@@ -18,6 +22,20 @@ impl Config {
             (key.to_owned(), value.to_owned())
         });
         Config { entries: entries.collect() }
+    }
+
+    /// From the same with `--show-scope --show-origin`, which put two records before each; and the
+    /// files that the repository's own entries are in.
+    pub fn parse_with_files(bytes: &[u8]) -> (Config, Vec<PathBuf>) {
+        let records: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
+        let (mut plain, mut files) = (Vec::new(), Vec::new());
+        for record in records.chunks_exact(3) {
+            plain.extend([record[2], b"\0"].concat());
+            let file = record[1].strip_prefix(b"file:").filter(|_| record[0] == b"local");
+            let file = file.map(|file| PathBuf::from(OsStr::from_bytes(file)));
+            files.extend(file.filter(|file| files.last() != Some(file)));
+        }
+        (Config::parse(&plain), files)
     }
 
     /// The value of a key; section and name in lower case.
@@ -100,6 +118,22 @@ mod tests {
         assert!(config.boolean("a.b").is_err());
         assert_eq!(config.fetch_refspecs().collect::<Vec<_>>(), [("o.x", "+a:b")]);
         assert_eq!(Config::parse(b"").get("a.b"), None);
+    }
+
+    #[test]
+    fn the_files_of_the_repository_are_told() {
+        let shown = b"global\0file:/h/.gitconfig\0a.b\n1\0local\0file:.git/config\0a.b\n2\0\
+                      local\0file:.git/config\0a.c\0local\0file:/i\0a.d\n\0\
+                      command\0command line:\0a.b\n3\n4\0";
+        let (config, files) = Config::parse_with_files(shown);
+        assert_eq!(config.all("a.b").collect::<Vec<_>>(), ["1", "2", "3\n4"]);
+        assert_eq!((config.get("a.c"), config.get("a.d")), (Some("true"), Some("")));
+        assert_eq!(files, [PathBuf::from(".git/config"), PathBuf::from("/i")]);
+        fuzz::damaged(&[shown.as_slice()], |input| {
+            let (config, files) = Config::parse_with_files(input);
+            let records = input.split(|byte| *byte == 0).count() / 3;
+            assert!(config.entries.len() <= records && files.len() <= records);
+        });
     }
 
     #[test]

@@ -97,11 +97,11 @@ pub struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Creates the sandbox, or resumes the one that is there.
-    pub fn ensure(&self, wish: &Wish) -> Result<Outcome> {
+    /// Creates the sandbox, or resumes the one that is there. The repository lock may be held already.
+    pub fn ensure(&self, wish: &Wish, mut held: Option<Lock>) -> Result<Outcome> {
         let mut before = Facts::default();
         loop {
-            let lock = self.repo.lock(self.out)?;
+            let lock = held.take().map_or_else(|| self.repo.lock(self.out), Ok)?;
             let git = self.repo.git.holding(lock.file());
             let branch = wish.branch.as_deref();
             let is_new = branch.is_some_and(|name| resolve::is_surely_new(self.repo, name));

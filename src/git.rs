@@ -162,18 +162,25 @@ impl Git {
     }
 
     /// Every worktree, the main one first.
-    ///
-    /// While another tool adds one, the listing can fail: it is tried again.
     pub fn worktrees(&self) -> Result<Vec<Record>> {
-        const WORDS: [&str; 4] = ["worktree", "list", "--porcelain", "-z"];
-        let mut answer = self.call(WORDS).ask()?;
+        self.finish_worktrees(self.start_worktrees()?)
+    }
+
+    /// Asks for every worktree.
+    pub fn start_worktrees(&self) -> Result<Running> {
+        self.call(["worktree", "list", "--porcelain", "-z"]).start()
+    }
+
+    /// The answer to that. While another tool adds one, the listing can fail: it is tried again.
+    pub fn finish_worktrees(&self, asked: Running) -> Result<Vec<Record>> {
+        let mut answer = asked.wait()?;
         for pause in [5, 10, 20, 40, 80] {
             match answer.code {
                 Some(0) => return Ok(porcelain::worktrees(&answer.stdout)),
                 Some(129) => return Err(self.too_old(&answer)),
                 _ => std::thread::sleep(Duration::from_millis(pause)),
             }
-            answer = self.call(WORDS).ask()?;
+            answer = self.start_worktrees()?.wait()?;
         }
         let doing = "list the worktrees".to_owned();
         if answer.ok() {

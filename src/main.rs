@@ -59,6 +59,7 @@ mod trash;
 mod undo;
 mod untouched;
 mod verdict;
+mod whereabouts;
 
 use std::process::ExitCode;
 

@@ -3,16 +3,18 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirEntry, FileType};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Mutex;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::git::{self, Answer, Git};
+use crate::git::{self, Answer, Git, Running};
 use crate::lock::Lock;
 use crate::out::Out;
 use crate::porcelain::Record;
+use crate::whereabouts::{Whereabouts, local_variables};
 
 /// A repository and the place in it that a command was started from.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub struct Repo {
     pub prefix: OsString,
     /// The user's config, as it applies here.
     pub config: Config,
+    /// Its worktrees, if git was asked for them already.
+    listing: Mutex<Option<Running>>,
 }
 
 /// A worktree as git lists it, with its private git dir.
@@ -60,7 +64,50 @@ pub fn user_folder() -> PathBuf {
 impl Repo {
     /// The repository of the current folder, by the environment as it came.
     pub fn discover() -> Result<Repo> {
-        Repo::open(&Git::here()?)
+        Repo::find(false)
+    }
+
+    /// The same for a look at its worktrees, which git is asked for at once.
+    pub fn to_look_at() -> Result<Repo> {
+        Repo::find(true)
+    }
+
+    /// The same under its lock. Where it can be seen without git, and has been locked before, the lock
+    /// comes first, and git is asked for all at once.
+    pub fn to_change(out: Out) -> Result<(Repo, Lock)> {
+        let git = Git::here()?;
+        let plain = Whereabouts::plain(git.dir());
+        if let Some(plain) = plain.filter(|plain| lock_path(&plain.common).is_file()) {
+            let lock = Lock::exclusive(&lock_path(&plain.common), out)?;
+            if let Some(repo) = Repo::confirmed(&git, plain, true)? {
+                return Ok((repo, lock));
+            }
+        }
+        let repo = Repo::discover()?;
+        let lock = repo.lock(out)?;
+        Ok((repo, lock))
+    }
+
+    fn find(listing: bool) -> Result<Repo> {
+        let git = Git::here()?;
+        let plain = Whereabouts::plain(git.dir());
+        let found = plain.map(|plain| Repo::confirmed(&git, plain, listing)).transpose()?;
+        found.flatten().map_or_else(|| Repo::open(&git), Ok)
+    }
+
+    /// The repository that the folders show, if git agrees.
+    fn confirmed(git: &Git, plain: Whereabouts, listing: bool) -> Result<Option<Repo>> {
+        let words = ["config", "--list", "-z", "--show-scope", "--show-origin"];
+        let config = git.call(words).start()?;
+        let listing = match listing && check_entries(&plain.common).is_ok() {
+            true => Some(git.start_worktrees()?),
+            false => None,
+        };
+        let answer = config.wait()?;
+        let (config, files) = Config::parse_with_files(&answer.stdout);
+        let top = top_of(git.dir(), &plain.prefix).filter(|_| answer.ok());
+        let agreed = top.is_some_and(|top| plain.is_confirmed_by(&config, &files, top));
+        Ok(agreed.then(|| Repo { listing: Mutex::new(listing), ..Repo::of(git, plain, config) }))
     }
 
     /// The repository of another folder, whatever the environment says.
@@ -80,20 +127,16 @@ impl Repo {
             return Err(outside(git, &answer));
         }
         let found = Whereabouts::parse(&answer.stdout).ok_or_else(|| odd(git))?;
+        Ok(Repo::of(git, found, config))
+    }
+
+    fn of(git: &Git, found: Whereabouts, config: Config) -> Repo {
         let Whereabouts { variables, common, git_dir, inside, prefix } = found;
-        let depth = Path::new(&prefix).components().count();
-        let top = inside.then(|| git.dir().ancestors().nth(depth)).flatten();
+        let top = inside.then(|| top_of(git.dir(), &prefix)).flatten();
         // With --git-dir git takes any folder for the top, another repository's too.
-        let top = top.filter(|top| leads_to(top, &git_dir));
-        let runs_in = top.unwrap_or(&git_dir);
-        Ok(Repo {
-            git: git.bound(runs_in, &variables),
-            common,
-            top: top.map(Path::to_owned),
-            git_dir,
-            prefix,
-            config,
-        })
+        let top = top.filter(|top| leads_to(top, &git_dir)).map(Path::to_owned);
+        let git = git.bound(top.as_deref().unwrap_or(&git_dir), &variables);
+        Repo { git, common, git_dir, top, prefix, config, listing: Mutex::default() }
     }
 
     /// Whether refs are in tables, not in files.
@@ -106,15 +149,27 @@ impl Repo {
         if self.config.get("extensions.objectformat") == Some("sha256") { 32 } else { 20 }
     }
 
-    /// Takes the repository lock: one writer at a time, git's children included.
+    /// Takes the repository lock: one writer at a time, git's children included. What was asked before
+    /// does not count any more.
     pub fn lock(&self, out: Out) -> Result<Lock> {
-        Lock::exclusive(&self.common.join("sandbox.lock"), out)
+        self.asked();
+        Lock::exclusive(&lock_path(&self.common), out)
+    }
+
+    fn asked(&self) -> Option<Running> {
+        self.listing.lock().ok()?.take()
     }
 
     /// Asks git for every worktree and finds the private git dir of each.
     pub fn worktrees(&self) -> Result<Worktrees> {
-        self.check_entries()?;
-        let mut records = self.git.worktrees()?.into_iter();
+        let mut records = match self.asked() {
+            Some(asked) => self.git.finish_worktrees(asked)?,
+            None => {
+                check_entries(&self.common)?;
+                self.git.worktrees()?
+            }
+        }
+        .into_iter();
         let Some(mut main) = records.next() else {
             let why = "git listed none".to_owned();
             return Err(Error::Git { doing: "list the worktrees".into(), why });
@@ -133,17 +188,6 @@ impl Repo {
             }
         });
         Ok(Worktrees { linked: linked.collect(), main })
-    }
-
-    /// git reads files of every entry: at a pipe it would wait for ever.
-    fn check_entries(&self) -> Result<()> {
-        let entries = std::fs::read_dir(self.common.join("worktrees")).into_iter().flatten();
-        for entry in entries.flatten().map(|entry| entry.path()) {
-            if let Some(path) = odd_file(&entry) {
-                return Err(Error::OddFile { path });
-            }
-        }
-        Ok(())
     }
 
     /// git takes the parent of the common dir for the main worktree, which is wrong in a submodule
@@ -167,6 +211,27 @@ impl Repo {
         });
         pairs.collect()
     }
+}
+
+/// Where the lock of a repository is.
+fn lock_path(common: &Path) -> PathBuf {
+    common.join("sandbox.lock")
+}
+
+/// The folder from which `prefix` leads to `dir`.
+fn top_of<'a>(dir: &'a Path, prefix: &OsStr) -> Option<&'a Path> {
+    dir.ancestors().nth(Path::new(prefix).components().count())
+}
+
+/// git reads files of every entry: at a pipe it would wait for ever.
+fn check_entries(common: &Path) -> Result<()> {
+    let entries = std::fs::read_dir(common.join("worktrees")).into_iter().flatten();
+    for entry in entries.flatten().map(|entry| entry.path()) {
+        if let Some(path) = odd_file(&entry) {
+            return Err(Error::OddFile { path });
+        }
+    }
+    Ok(())
 }
 
 /// Something in a private git dir that git never makes: a pipe, a device, a log elsewhere.
@@ -260,39 +325,6 @@ pub fn tidy(path: &Path) -> PathBuf {
     })
 }
 
-/// What `git rev-parse` tells of the current folder.
-struct Whereabouts {
-    variables: Vec<String>,
-    common: PathBuf,
-    git_dir: PathBuf,
-    inside: bool,
-    prefix: OsString,
-}
-
-impl Whereabouts {
-    fn parse(stdout: &[u8]) -> Option<Whereabouts> {
-        let variables = local_variables(stdout);
-        let lines: Vec<&[u8]> = stdout.split(|byte| *byte == b'\n').skip(variables.len()).collect();
-        let [common, git_dir, inside @ (b"true" | b"false"), prefix @ .., b""] = &lines[..] else {
-            return None;
-        };
-        let path = |bytes: &[u8]| PathBuf::from(OsStr::from_bytes(bytes));
-        Some(Whereabouts {
-            variables,
-            common: path(common),
-            git_dir: path(git_dir),
-            inside: *inside == b"true",
-            prefix: OsString::from_vec(prefix.join(&b'\n')),
-        })
-        .filter(|found| found.common.is_absolute())
-    }
-}
-
-fn local_variables(stdout: &[u8]) -> Vec<String> {
-    let lines = stdout.split(|byte| *byte == b'\n').take_while(|line| line.starts_with(b"GIT_"));
-    lines.map(|line| String::from_utf8_lossy(line).into_owned()).collect()
-}
-
 /// No repository at all, or one that git will not open? Only git's exit code may be read, and it
 /// is the same for both; so look for one.
 fn outside(git: &Git, answer: &Answer) -> Error {
@@ -334,22 +366,6 @@ mod tests {
                 let tidied = tidy(&path);
                 assert!(tidied.components().all(|part| part != Component::ParentDir));
                 assert_eq!(tidy(&tidied), tidied);
-            }
-        });
-    }
-
-    #[test]
-    fn fuzz_whereabouts() {
-        let real = [
-            b"GIT_DIR\nGIT_PREFIX\n/a/.git\n/a/.git/worktrees/x\ntrue\nsub/dir/\n".as_slice(),
-            b"GIT_DIR\n/b.git\n/b.git\nfalse\n\n",
-        ];
-        fuzz::damaged(&real, |input| {
-            let Some(found) = Whereabouts::parse(input) else { return };
-            assert!(found.common.is_absolute());
-            assert!(found.variables.iter().all(|name| name.starts_with("GIT_")));
-            for piece in [found.common.as_os_str(), found.git_dir.as_os_str(), &found.prefix] {
-                assert!(fuzz::contains(input, piece.as_bytes()));
             }
         });
     }

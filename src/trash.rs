@@ -364,9 +364,8 @@ impl Trash<'_> {
             return Ok(Attached::Taken(name, record.path.clone()));
         }
         // Somebody may have gone on working after a crash in the middle of a restore.
-        let now =
-            keep::within(&self.git, &journal.entry, ["rev-parse", "HEAD"]).line("read HEAD")?;
-        if now != head.as_str() {
+        let own = worktrees.linked.iter().find(|tree| tree.entry == journal.entry);
+        if own.is_none_or(|tree| tree.record.head.as_ref() != Some(head)) {
             return Ok(Attached::Moved(name));
         }
         let verify = ["rev-parse", "--verify", "--quiet", branch];
@@ -425,16 +424,6 @@ impl Trash<'_> {
         self.drop_entry(&sandbox.entry)?;
         Ok(kept)
     }
-}
-
-/// Whether a removal or restore was interrupted.
-pub fn is_unfinished(worktrees: &Worktrees) -> bool {
-    let unfinished = |tree: &Worktree| {
-        let journal = pin_of(tree).map(|pin| Journal::of(&pin, &tree.entry));
-        let done = |stage: &Stage| matches!(stage, Stage::Trashed | Stage::Purging);
-        journal.is_some_and(|journal| !matches!(journal, Ok(Some(journal)) if done(&journal.stage)))
-    };
-    worktrees.linked.iter().any(unfinished)
 }
 
 /// Renames without ever replacing anything.

@@ -8,13 +8,15 @@ use crate::repo::Test;
 
 /// What is run, after these, and the gits that it starts, sorted.
 const TABLE: &[(&str, &[&str], &[&str])] = &[
-    // Discovery is two at once; the rest of a new one is under the repository lock, but the last.
-    ("new fix", &[], &["branch", "config", "reset", "rev-parse", "worktree add", "worktree list"]),
-    ("new --detach fix", &[], &["config", "reset", "rev-parse", "worktree add", "worktree list"]),
-    ("new fix", &["new fix"], &["config", "for-each-ref", "rev-parse", "worktree list"]),
+    // Where the repository has been locked before, the lock comes first, and `config` and `worktree
+    // list` run at once.
+    ("new fix", &[], &["branch", "config", "reset", "worktree add", "worktree list"]),
+    ("new fix", &["new x"], &["branch", "config", "reset", "worktree add", "worktree list"]),
+    ("new --detach fix", &["new x"], &["config", "reset", "worktree add", "worktree list"]),
+    ("new fix", &["new fix"], &["config", "for-each-ref", "worktree list"]),
     ("list --names", &["new fix"], &["worktree list"]),
-    ("path fix", &["new fix"], &["config", "rev-parse", "worktree list"]),
-    ("list", &["new fix"], &["config", "rev-parse", "status", "worktree list"]),
+    ("path fix", &["new fix"], &["config", "worktree list"]),
+    ("list", &["new fix"], &["config", "status", "worktree list"]),
     (
         "show fix",
         &["new fix"],
@@ -24,33 +26,23 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
             "for-each-ref",
             "rev-list",
             "rev-list",
-            "rev-parse",
             "status",
             "worktree list",
         ],
     ),
-    ("rm fix", &["new fix"], &["config", "diff-index", "rev-parse", "update-ref", "worktree list"]),
+    ("rm fix", &["new fix"], &["config", "diff-index", "update-ref", "worktree list"]),
     (
         "restore fix",
         &["new fix", "rm fix"],
-        &[
-            "config",
-            "rev-list",
-            "rev-parse",
-            "rev-parse",
-            "rev-parse",
-            "symbolic-ref",
-            "worktree list",
-            "worktree list",
-        ],
+        &["config", "rev-list", "rev-parse", "symbolic-ref", "worktree list"],
     ),
-    ("reap", &["new fix"], &["config", "rev-parse", "worktree list", "worktree prune"]),
+    ("reap", &["new fix"], &["config", "worktree list", "worktree prune"]),
 ];
 
 /// The same where a spare is ready.
 const WITH_SPARE: &[(&str, &[&str])] = &[
-    ("new fix", &["branch", "config", "rev-parse", "symbolic-ref", "update-ref", "worktree list"]),
-    ("new --detach fix", &["config", "rev-parse", "update-ref", "worktree list"]),
+    ("new fix", &["branch", "config", "symbolic-ref", "update-ref", "worktree list"]),
+    ("new --detach fix", &["config", "update-ref", "worktree list"]),
 ];
 
 /// Runs it with a git that writes down what it is asked. What that is.

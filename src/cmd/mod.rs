@@ -88,7 +88,7 @@ struct Here {
 
 impl Here {
     fn find(args: &Args, out: &mut Out) -> Result<Here> {
-        let here = Here::of(Repo::discover()?, args, out)?;
+        let here = Here::of(Repo::to_look_at()?, args, out)?;
         background::tell(&here.place.root, *out);
         Ok(here)
     }

@@ -24,18 +24,19 @@ use crate::time;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let wishes = wishes(args)?;
-    let repo = Repo::discover()?;
+    signals::note();
+    let (repo, lock) = Repo::to_change(*out)?;
     *out = Out::new(args.word(&COLOR), &repo.config);
     let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
     let what = what_to_run(args, &repo, &wishes)?;
     let author = Author::wanted(args.word(&AUTHOR), &repo.config)?;
     let spares = spare::wanted(&repo.config)? > 0;
-    signals::note();
     let maker = Maker { repo: &repo, root, out: *out, now: time::now()?, author };
+    let mut lock = Some(lock);
     let mut outcomes = Vec::new();
     let mut code = 0;
     for wish in &wishes {
-        let outcome = maker.ensure(wish)?;
+        let outcome = maker.ensure(wish, lock.take())?;
         narrate(&outcome, what.is_some(), *out);
         for trouble in &outcome.troubles {
             out.warn(&format!("{trouble}; the sandbox stays"));

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{Here, describes, linked, tell};
 use crate::args::Args;
+use crate::background;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::everywhere::Everywhere;
@@ -42,7 +43,16 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         let linked = linked(&Git::here()?)?;
         return names(args, trash::items(&linked).into_iter().flatten(), *out);
     }
-    let (mut found, mut repo) = (Vec::new(), None);
+    if let (Some(word), false) = (args.operands.first(), args.has(&ALL)) {
+        let (repo, lock) = Repo::to_change(*out)?;
+        let here = Here::holding(&lock, repo, args, out)?;
+        background::tell(&here.place.root, *out);
+        for error in trash::items(&here.worktrees.linked).into_iter().filter_map(Result::err) {
+            out.warn(&error.to_string());
+        }
+        return bring_back(args, *out, &here, &lock, &word.to_string_lossy());
+    }
+    let mut found = Vec::new();
     let mut note = |item: Result<Item>, config: &Config, out: Out| -> Result<()> {
         match item {
             Ok(item) => found.push((item, retention::trash_period(config)?)),
@@ -63,15 +73,10 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
             note(item, &all.config, *out)?;
         }
     } else {
-        let mut here = Here::find(args, out)?;
-        // Looking changes nothing.
-        if !args.operands.is_empty() && trash::is_unfinished(&here.worktrees) {
-            here = Here::locked(here.repo, args, out)?.0;
-        }
+        let here = Here::find(args, out)?;
         for item in trash::items(&here.worktrees.linked) {
             note(item, &here.repo.config, *out)?;
         }
-        repo = Some(here.repo);
     }
     found.retain(|(item, _)| item.journal.stage == Stage::Trashed);
     found.sort_by(|(one, _), (other, _)| other.journal.removed.cmp(&one.journal.removed));
@@ -80,7 +85,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         None => list(args, &found, *out),
         Some(word) => {
             let items: Vec<&Item> = found.iter().map(|(item, _)| item).collect();
-            restore(args, out, chosen(&items, &word.to_string_lossy())?, repo)
+            restore(args, out, chosen(&items, &word.to_string_lossy())?)
         }
     }
 }
@@ -105,25 +110,31 @@ fn chosen<'a>(items: &[&'a Item], word: &str) -> Result<&'a Item> {
         .ok_or_else(|| Error::UnknownTrash { name: word.to_owned(), nearest })
 }
 
-fn restore(args: &Args, out: &mut Out, item: &Item, repo: Option<Repo>) -> Result<u8> {
-    let folder = args.word(&AS).map(|name| name::branch_folder(name.as_ref()));
+/// One of any repository, or of none.
+fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
     if item.journal.is_orphan() {
         let root = item.pin.at.parent().and_then(Path::parent).unwrap_or(&item.pin.at);
         let _lock = Lock::folder(root, *out)?;
-        let path = orphan::restore(item, folder.as_deref(), time::now()?)?;
+        let path = orphan::restore(item, folder(args).as_deref(), time::now()?)?;
         return say(args, *out, item, &path, None);
     }
-    let repo = match repo.filter(|repo| repo.common == item.journal.common) {
-        Some(repo) => repo,
-        None => Repo::at(&item.journal.common)?,
-    };
-    let (here, lock) = Here::locked(repo, args, out)?;
+    let (here, lock) = Here::locked(Repo::at(&item.journal.common)?, args, out)?;
     // Looked up again under the lock: somebody may have been faster.
+    bring_back(args, *out, &here, &lock, &item.journal.id)
+}
+
+/// The folder that was asked for instead of its own.
+fn folder(args: &Args) -> Option<String> {
+    args.word(&AS).map(|name| name::branch_folder(name.as_ref()))
+}
+
+fn bring_back(args: &Args, out: Out, here: &Here, lock: &Lock, word: &str) -> Result<u8> {
     let items = trash::items(&here.worktrees.linked).into_iter().flatten();
     let items: Vec<Item> = items.filter(|item| item.journal.stage == Stage::Trashed).collect();
     let items: Vec<&Item> = items.iter().collect();
-    let item = chosen(&items, &item.journal.id)?;
-    let (path, attached) = here.trash(&lock).restore(item, folder.as_deref(), &here.worktrees)?;
+    let item = chosen(&items, word)?;
+    let folder = folder(args);
+    let (path, attached) = here.trash(lock).restore(item, folder.as_deref(), &here.worktrees)?;
     let said = match &attached {
         Attached::AsBefore => None,
         Attached::Recreated(branch) => Some(format!("re-created branch '{branch}'")),
@@ -138,7 +149,7 @@ fn restore(args: &Args, out: &mut Out, item: &Item, repo: Option<Repo>) -> Resul
             path.display()
         )),
     };
-    say(args, *out, item, &path, said)
+    say(args, out, item, &path, said)
 }
 
 fn say(args: &Args, out: Out, item: &Item, path: &Path, said: Option<String>) -> Result<u8> {

@@ -17,14 +17,17 @@ use crate::merged;
 use crate::out::Out;
 use crate::repo::Repo;
 use crate::sandbox::{self, Sandbox, State};
-use crate::spec::{COLOR, DELETE_BRANCH, DRY_RUN, FORCE, JSON};
+use crate::spec::{DELETE_BRANCH, DRY_RUN, FORCE, JSON};
 use crate::time::counted;
 use crate::verdict::{self, ONLY_HERE, Yields};
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
-    let repo = Repo::discover()?;
-    *out = Out::new(args.word(&COLOR), &repo.config);
-    let lock = if args.has(&DRY_RUN) { None } else { Some(repo.lock(*out)?) };
+    let (repo, lock) = if args.has(&DRY_RUN) {
+        (Repo::to_look_at()?, None)
+    } else {
+        let (repo, lock) = Repo::to_change(*out)?;
+        (repo, Some(lock))
+    };
     let processes = Processes::at_once();
     let mut here = match &lock {
         Some(lock) => Here::holding(lock, repo, args, out)?,
