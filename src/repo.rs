@@ -72,16 +72,16 @@ impl Repo {
         Repo::find(true)
     }
 
-    /// The same under its lock. Where it can be seen without git, and has been locked before, the lock
-    /// comes first, and git is asked for all at once.
+    /// The same under its lock. Where it can be seen without git, has been locked before and is not
+    /// now, the lock comes first, and git is asked for all at once.
     pub fn to_change(out: Out) -> Result<(Repo, Lock)> {
         let git = Git::here()?;
         let plain = Whereabouts::plain(git.dir());
-        if let Some(plain) = plain.filter(|plain| lock_path(&plain.common).is_file()) {
-            let lock = Lock::exclusive(&lock_path(&plain.common), out)?;
-            if let Some(repo) = Repo::confirmed(&git, plain, true)? {
-                return Ok((repo, lock));
-            }
+        if let Some(plain) = plain.filter(|plain| lock_path(&plain.common).is_file())
+            && let Some(lock) = Lock::at_once(&lock_path(&plain.common))?
+            && let Some(repo) = Repo::confirmed(&git, plain, true)?
+        {
+            return Ok((repo, lock));
         }
         let repo = Repo::discover()?;
         let lock = repo.lock(out)?;
@@ -98,12 +98,13 @@ impl Repo {
     /// The repository that the folders show, if git agrees.
     fn confirmed(git: &Git, plain: Whereabouts, listing: bool) -> Result<Option<Repo>> {
         let words = ["config", "--list", "-z", "--show-scope", "--show-origin"];
-        let config = git.call(words).start()?;
-        let listing = match listing && check_entries(&plain.common).is_ok() {
-            true => Some(git.start_worktrees()?),
-            false => None,
-        };
-        let answer = config.wait()?;
+        let list = || listing && check_entries(&plain.common).is_ok();
+        // Started by a thread of its own: until a program has started, nothing else of ours goes on.
+        let (answer, listing) = std::thread::scope(|scope| {
+            let listing = list().then(|| scope.spawn(|| git.start_worktrees()));
+            (git.call(words).ask(), listing.and_then(|listing| listing.join().ok()))
+        });
+        let (answer, listing) = (answer?, listing.transpose()?);
         let (config, files) = Config::parse_with_files(&answer.stdout);
         let top = top_of(git.dir(), &plain.prefix).filter(|_| answer.ok());
         let agreed = top.is_some_and(|top| plain.is_confirmed_by(&config, &files, top));
