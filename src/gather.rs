@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::git::{Git, Running};
+use crate::git::{Answer, Git};
 use crate::index::Index;
 use crate::keep::{self, Unreached};
 use crate::live::{self, Processes};
@@ -44,14 +44,14 @@ pub fn facts(
         contains: contained(repo, worktrees, &sandbox.path),
         mount: mounts().into_iter().find(|mount| mount.starts_with(&sandbox.path)),
         locked: sandbox.locked.clone().filter(|reason| reason != CREATING),
-        // Before any git of ours works in there.
-        users: processes.users_of(sandbox).map_err(|error| error.to_string()),
         ..Facts::nothing()
     };
+    let users = || processes.users_of(sandbox).map_err(|error| error.to_string());
     if facts.not_ours.is_some() || sandbox.state == State::Missing {
-        return facts;
+        return Facts { users: users(), ..facts };
     }
     if sandbox.state == State::Creating {
+        facts.users = users();
         facts.changes = Err("its creation was interrupted".into());
         if Lock::if_free(&live::lock_path(&sandbox.entry)).is_ok_and(|lock| lock.is_none()) {
             facts.not_ours = Some("it is being created".into());
@@ -77,7 +77,10 @@ pub fn facts(
     std::thread::scope(|scope| {
         let only_here = scope.spawn(|| only_here().map_err(|error: Error| error.to_string()));
         let modules = || unsaved_module(&repo.git, &sandbox.entry).into_iter().collect();
-        let facts = if index.is_some_and(|index| is_untouched(&git, sandbox, index)) {
+        let untouched = index.is_some_and(|index| is_untouched(&git, sandbox, index));
+        // While no git of ours works in there.
+        let facts = Facts { users: users(), ..facts };
+        let facts = if untouched {
             Facts { nested: Ok(modules()), ..facts }
         } else {
             let files = scope.spawn(|| files(&git, &repo.config, main));
@@ -100,11 +103,27 @@ pub fn facts(
 /// Whether its files are those of its commit and nothing else: then there is no change, no edit that
 /// is hidden, no ignored file and no repository inside.
 fn is_untouched(git: &Git, sandbox: &Sandbox, index: &Index) -> bool {
-    let words = ["diff-index", "--cached", "--quiet", "--ignore-submodules=none", "HEAD", "--"];
-    let staged = git.look(words).start();
-    let untouched = untouched::is_untouched(&sandbox.path, index);
-    let staged = staged.and_then(Running::wait);
-    untouched && staged.is_ok_and(|answer| answer.ok())
+    let head = match &index.tree {
+        Some(_) => git.look(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]),
+        None => git.look([
+            "diff-index",
+            "--cached",
+            "--quiet",
+            "--ignore-submodules=none",
+            "HEAD",
+            "--",
+        ]),
+    };
+    let same = |answer: Answer| {
+        let told = |tree: &String| answer.stdout.trim_ascii_end() == tree.as_bytes();
+        answer.ok() && index.tree.as_ref().is_none_or(told)
+    };
+    // Asked by a thread of its own: until a program has started, nothing else of ours goes on.
+    std::thread::scope(|scope| {
+        let head = scope.spawn(|| head.ask());
+        let untouched = untouched::is_untouched(&sandbox.path, index);
+        untouched && head.join().is_ok_and(|head| head.is_ok_and(same))
+    })
 }
 
 /// What forbids moving a folder that git knows nothing of.

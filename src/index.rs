@@ -18,7 +18,7 @@ const SKIP_WORKTREE: u16 = 0x4000;
 const STAGE: u16 = 0x3000;
 const LENGTH: u16 = 0x0fff;
 /// Extensions that change nothing about the entries.
-const HARMLESS: [&[u8]; 6] = [b"TREE", b"REUC", b"EOIE", b"IEOT", b"UNTR", b"FSMN"];
+const HARMLESS: [&[u8]; 5] = [b"REUC", b"EOIE", b"IEOT", b"UNTR", b"FSMN"];
 
 /// An index.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub struct Index {
     id: usize,
     /// The second it was written in.
     pub written: i64,
+    /// The tree that all its files make, where git has written that down and nothing was staged since.
+    pub tree: Option<String>,
 }
 
 /// A file in the index, by where it stands there.
@@ -67,7 +69,8 @@ impl Index {
         let written = file.metadata().ok()?.mtime();
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
-        Some(Index { entries: entries(&bytes, id)?, bytes, id, written })
+        let (entries, tree) = entries(&bytes, id)?;
+        Some(Index { entries, bytes, id, written, tree })
     }
 
     /// How many files are in it.
@@ -108,11 +111,24 @@ impl Index {
         const SHA256: &str = "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813";
         let start = self.entries[number].start + 4 * SEEN;
         let id = self.bytes.get(start..start + self.id).unwrap_or_default();
-        let hex = id.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-        let digit = |value: u8| char::from_digit(value.into(), 16);
-        let wanted = if self.id == 20 { SHA1 } else { SHA256 };
-        hex.map(digit).eq(wanted.chars().map(Some))
+        hex(id).eq((if self.id == 20 { SHA1 } else { SHA256 }).chars())
     }
+}
+
+fn hex(bytes: &[u8]) -> impl Iterator<Item = char> {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits.filter_map(|value| char::from_digit(value.into(), 16))
+}
+
+/// The root of git's cache of trees: an empty path, how many files it spans, how many trees are in it,
+/// its id. A count of -1 means that something was staged since.
+fn root_tree(extension: &[u8], id: usize, files: usize) -> Option<String> {
+    let rest = extension.strip_prefix(b"\0")?;
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let counts = std::str::from_utf8(&rest[..end]).ok()?;
+    let (spans, trees) = counts.split_once(' ')?;
+    let all = spans.parse() == Ok(files) && trees.parse::<usize>().is_ok();
+    Some(hex(rest.get(end + 1..end + 1 + id)?).collect()).filter(|_| all)
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
@@ -123,8 +139,9 @@ fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?))
 }
 
-/// Header, entries, extensions, and an id of all of it, which git does not check either.
-fn entries(bytes: &[u8], id: usize) -> Option<Vec<Entry>> {
+/// Header, entries, extensions, and an id of all of it, which git does not check either. The files, and
+/// the tree they make if that is known.
+fn entries(bytes: &[u8], id: usize) -> Option<(Vec<Entry>, Option<String>)> {
     let body = bytes.get(..bytes.len().checked_sub(id)?)?;
     let version = word(body, 4)?;
     if !body.starts_with(b"DIRC") || !matches!(version, 2 | 3) {
@@ -152,14 +169,20 @@ fn entries(bytes: &[u8], id: usize) -> Option<Vec<Entry>> {
         entries.push(Entry { start, path, end, hidden, plain });
         (start, last) = (next, &body[path..end]);
     }
+    let mut tree = None;
     while start < body.len() {
         let size = usize::try_from(word(body, start + 4)?).ok()?;
-        if !HARMLESS.contains(&body.get(start..start + 4)?) {
-            return None;
+        let name = body.get(start..start + 4)?;
+        let next = start.checked_add(8)?.checked_add(size)?;
+        let inside = body.get(start + 8..next)?;
+        match name {
+            b"TREE" => tree = root_tree(inside, id, entries.len()),
+            name if !HARMLESS.contains(&name) => return None,
+            _ => {}
         }
-        start = start.checked_add(8)?.checked_add(size)?;
+        start = next;
     }
-    (start == body.len()).then_some(entries)
+    (start == body.len()).then_some((entries, tree))
 }
 
 #[cfg(test)]
@@ -190,7 +213,25 @@ mod tests {
     }
 
     fn flags(bytes: &[u8]) -> Option<Vec<(bool, bool)>> {
-        Some(entries(bytes, 20)?.iter().map(|entry| (entry.hidden, entry.plain)).collect())
+        Some(entries(bytes, 20)?.0.iter().map(|entry| (entry.hidden, entry.plain)).collect())
+    }
+
+    #[test]
+    fn the_tree_of_all_files_is_known_unless_something_was_staged() {
+        let two = [entry("a", 0, None), entry("b/c", 0, None)];
+        let tree = |counts: &str, id: &[u8]| {
+            let inside = [b"\0", counts.as_bytes(), b"\n", id].concat();
+            let size = u32::try_from(inside.len()).unwrap().to_be_bytes();
+            let extension = [b"TREE", &size[..], &inside].concat();
+            entries(&index(2, &two, &extension), 20).unwrap().1
+        };
+        assert_eq!(tree("2 1", &[0xab; 20]), Some("ab".repeat(20)));
+        assert_eq!(tree("2 0", &[&[1; 20], &b"more"[..]].concat()), Some("01".repeat(20)));
+        // Something was staged, some file was added with intent only, or it is cut short.
+        for (counts, id) in [("-1 1", 0), ("1 1", 20), ("2", 20), ("2 x", 20), ("2 1", 19)] {
+            assert_eq!(tree(counts, &[0xab; 20][..id]), None, "{counts}");
+        }
+        assert_eq!(entries(&index(2, &two, b""), 20).unwrap().1, None);
     }
 
     #[test]

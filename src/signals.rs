@@ -13,8 +13,9 @@ static ARRIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 /// stays ignored.
 pub fn note() {
     let arrived = ARRIVED.get_or_init(Arc::default);
+    let ignored = ignored();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        if !is_ignored(signal) {
+        if !has(ignored, signal) {
             let number = usize::try_from(signal).unwrap_or(0);
             // Without a handler the signal just ends us, which the next `new` mends.
             let _ = signal_hook::flag::register_usize(signal, Arc::clone(arrived), number);
@@ -33,8 +34,16 @@ pub fn check() -> Result<()> {
 
 /// Whether our parent had us ignore a signal.
 pub fn is_ignored(signal: i32) -> bool {
+    has(ignored(), signal)
+}
+
+/// The signals that our parent had us ignore, as the kernel tells them.
+fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}
+
+fn has(mask: u64, signal: i32) -> bool {
     mask & (1 << (signal - 1)) != 0
 }

@@ -20,17 +20,9 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     (
         "show fix",
         &["new fix"],
-        &[
-            "config",
-            "diff-index",
-            "for-each-ref",
-            "rev-list",
-            "rev-list",
-            "status",
-            "worktree list",
-        ],
+        &["config", "for-each-ref", "rev-list", "rev-list", "rev-parse", "status", "worktree list"],
     ),
-    ("rm fix", &["new fix"], &["config", "diff-index", "update-ref", "worktree list"]),
+    ("rm fix", &["new fix"], &["config", "rev-parse", "update-ref", "worktree list"]),
     (
         "restore fix",
         &["new fix", "rm fix"],

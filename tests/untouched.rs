@@ -47,13 +47,24 @@ fn what_git_put_there_and_nothing_else_goes_without_a_status() {
     let test = repository();
     let path = settled(&test, "x");
     let calls = calls(&test, &["rm", "x"]);
-    assert!(calls.contains(" diff-index "), "{calls}");
-    assert!(!calls.contains(" status "), "{calls}");
+    assert!(calls.contains(" HEAD^{tree}\n"), "{calls}");
+    assert!(!calls.contains(" diff-index ") && !calls.contains(" status "), "{calls}");
     assert!(!path.exists());
     let trash = test.home.join(".cache/git-sandbox/worktrees/.trash");
     let id = names_in(&trash).pop().unwrap();
     assert_eq!(fs::read_to_string(trash.join(id).join("tree/dir/one")).unwrap(), "1\n");
     assert_eq!(test.branches(), ["main", "x"]);
+}
+
+#[test]
+fn an_index_that_does_not_know_its_tree_is_compared_by_git() {
+    let test = repository();
+    let path = settled(&test, "x");
+    shell(&test, &path, "git rm -q --cached dir/one && git add dir/one && git status");
+    let calls = calls(&test, &["rm", "x"]);
+    assert!(calls.contains(" diff-index "), "{calls}");
+    assert!(!calls.contains("HEAD^{tree}") && !calls.contains(" status "), "{calls}");
+    assert!(!path.exists());
 }
 
 #[test]
@@ -100,6 +111,11 @@ fn every_trace_of_work_is_found() {
         (
             "staged",
             "echo x >>dir/one; git add dir/one; touch -d 2001-01-01 dir/one; git status",
+            ONE,
+        ),
+        (
+            "staged-tree",
+            "echo x >>dir/one; touch -d 2001-01-01 dir/one; git add dir/one; git write-tree; git status",
             ONE,
         ),
         ("intended", "echo x >new; git add -N new; touch -d 2001-01-01 new; git status", ONE),

@@ -363,7 +363,9 @@ pub fn search(world: &World) -> HashSet<String> {
     search.folder(&world.home);
     for store in std::mem::take(&mut search.stores) {
         let dir = format!("--git-dir={}", store.display());
-        let words = [&dir, "cat-file", "--batch-all-objects", "--batch", "--buffer", "--unordered"];
+        // Whose folder is gone is asked all the same.
+        let words = [&dir, "--work-tree=/", "cat-file", "--batch-all-objects"];
+        let words = [&words[..], &["--batch", "--buffer", "--unordered"]].concat();
         search.bytes(&world.ask(&world.home, &words).stdout);
     }
     search.tokens
