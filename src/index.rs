@@ -147,8 +147,11 @@ fn entries(bytes: &[u8], id: usize) -> Option<(Vec<Entry>, Option<String>)> {
     if !body.starts_with(b"DIRC") || !matches!(version, 2 | 3) {
         return None;
     }
-    let (mut entries, mut start, mut last) = (Vec::new(), 12, &b""[..]);
-    for _ in 0..word(body, 8)? {
+    let count = word(body, 8)?;
+    // No more than fit: the number may be anything.
+    let room = usize::try_from(count).ok()?.min(body.len() / (4 * SEEN + id));
+    let (mut entries, mut start, mut last) = (Vec::with_capacity(room), 12, &b""[..]);
+    for _ in 0..count {
         let flags_at = start + 4 * SEEN + id;
         let flags = half(body, flags_at)?;
         let extended = flags & EXTENDED != 0;

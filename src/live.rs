@@ -4,6 +4,7 @@
 //! Processes that cannot be read, other users' above all, do not count.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
@@ -193,7 +194,12 @@ fn pids() -> impl Iterator<Item = u32> {
 }
 
 fn paths_of(process: &Path) -> Vec<PathBuf> {
-    let links = ["cwd", "root", "exe"].map(|link| process.join(link));
+    // The kernel's own have no program, and are nowhere.
+    let program = process.join("exe");
+    if fs::read_link(&program).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return Vec::new();
+    }
+    let links = [process.join("cwd"), process.join("root"), program];
     let open = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
     let links = links.into_iter().chain(open.map(|file| file.path()));
     let targets = links.filter_map(|link| fs::read_link(link).ok());
