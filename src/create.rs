@@ -7,10 +7,10 @@
 //! which the next `new` of that name finishes. Nobody waits for a sandbox's lock while holding
 //! the repository's.
 //!
-//! git processes, nothing configured: `config` beside `rev-parse`; then under the lock
-//! `worktree list` (beside `for-each-ref`, unless the name is new for sure), `branch` for a new
-//! one, `worktree add`; then `reset`. With a spare: `symbolic-ref` and `update-ref` instead of the last
-//! two. tests/processes.rs has the table of all commands.
+//! git processes, nothing configured, under the lock: `config` beside `worktree list`, `for-each-ref`
+//! unless the name is new for sure, `branch` for a new one, `worktree add`; then, outside it, `reset`.
+//! With a spare: `symbolic-ref` and `update-ref` instead of the last two. tests/processes.rs has the
+//! table of all commands.
 
 mod finish;
 mod take;

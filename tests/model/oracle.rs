@@ -17,6 +17,8 @@ pub struct Untouched {
     /// Every file outside of the root and of what git keeps for worktrees.
     files: BTreeSet<String>,
     refs: Vec<BTreeMap<String, String>>,
+    /// The index of each main checkout.
+    indexes: Vec<Vec<u8>>,
 }
 
 impl Untouched {
@@ -33,21 +35,43 @@ impl Untouched {
             let own = git_own.iter().any(|own| path.contains(own.as_str()));
             !own && !lock && !path.contains(".git/info")
         });
-        Untouched { files, refs: world.repos.iter().map(|repo| refs(repo)).collect() }
+        let index = |repo: &PathBuf| fs::read(repo.join(".git/index")).unwrap_or_default();
+        Untouched {
+            files,
+            refs: world.repos.iter().map(|repo| refs(repo)).collect(),
+            indexes: world.repos.iter().map(index).collect(),
+        }
+    }
+
+    /// Whether the index of a main checkout says the same about every file, but for when it looked.
+    fn says_the_same(&self, world: &World, repo: usize, now: &Untouched) -> bool {
+        let listed = |bytes: &[u8]| {
+            let file = world.folder.join("index");
+            fs::write(&file, bytes).unwrap();
+            let mut git = world.command(&world.git, &world.repos[repo]);
+            let git = git.args(["ls-files", "-s", "-v"]).env("GIT_INDEX_FILE", &file);
+            let output = git.output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            output.stdout
+        };
+        listed(&self.indexes[repo]) == listed(&now.indexes[repo])
     }
 
     /// What these commands changed and may not.
     pub fn check(&self, world: &World, calls: &[(usize, Call, Fault)]) -> Result<(), String> {
         let now = Untouched::look(world);
         // A merge changes the main checkout; that what the user wrote there is not lost, the tokens
-        // tell. One whose git was killed leaves what git leaves.
+        // tell. One whose git was killed leaves what git leaves. One that git refused may have made
+        // git look at the files, as any status does.
         let merged = |line: &&String| {
             let path = line.split(' ').nth(1).unwrap_or_default();
             calls.iter().any(|(repo, call, fault)| {
                 let inside = world.repos[*repo].strip_prefix(&world.home).unwrap().to_str();
                 let moved = self.refs[*repo].get(MAIN) != now.refs[*repo].get(MAIN);
+                let looked =
+                    || path.ends_with("/.git/index") && self.says_the_same(world, *repo, &now);
                 matches!(call, Call::Merge(_))
-                    && (moved || fault.kills_git())
+                    && (moved || fault.kills_git() || looked())
                     && path.strip_prefix(inside.unwrap()).is_some_and(|rest| rest.starts_with('/'))
             })
         };
