@@ -70,7 +70,7 @@ impl Index {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
         let (entries, tree) = entries(&bytes, id)?;
-        Some(Index { entries, bytes, id, written, tree })
+        Some(Index { bytes, entries, id, written, tree })
     }
 
     /// How many files are in it.

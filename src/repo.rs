@@ -163,14 +163,11 @@ impl Repo {
 
     /// Asks git for every worktree and finds the private git dir of each.
     pub fn worktrees(&self) -> Result<Worktrees> {
-        let mut records = match self.asked() {
-            Some(asked) => self.git.finish_worktrees(asked)?,
-            None => {
-                check_entries(&self.common)?;
-                self.git.worktrees()?
-            }
-        }
-        .into_iter();
+        let asked = match self.asked() {
+            Some(asked) => asked,
+            None => check_entries(&self.common).and_then(|()| self.git.start_worktrees())?,
+        };
+        let mut records = self.git.finish_worktrees(asked)?.into_iter();
         let Some(mut main) = records.next() else {
             let why = "git listed none".to_owned();
             return Err(Error::Git { doing: "list the worktrees".into(), why });
