@@ -81,6 +81,12 @@ impl Pin {
         (named && placed).then_some(pin)
     }
 
+    /// Whether an entry is pinned already.
+    pub fn is_set(entry: &Path) -> bool {
+        let reason = file::read_small(&entry.join("locked")).unwrap_or_default();
+        Pin::parse(String::from_utf8_lossy(&reason).trim_end()).is_some()
+    }
+
     /// Whether git lists this worktree inside the trash.
     pub fn is_in_trash(record: &Record) -> bool {
         let pin = record.locked.as_deref().and_then(Pin::parse);

@@ -168,6 +168,11 @@ impl Trash<'_> {
 
     /// Moves a sandbox into the trash. The caller has the verdict and both locks.
     pub fn remove(&self, sandbox: &Sandbox, facts: &Facts, reason: &str) -> Result<Removed> {
+        // What could not be mended is known to its own journal only.
+        if Pin::is_set(&sandbox.entry) {
+            let why = "an interrupted removal or restore of it is still there".to_owned();
+            return Err(Error::Damaged { name: sandbox.name(), why });
+        }
         let id = format!("{}-{}", name::slug(&sandbox.name()), random_hex()?);
         let at = self.folder_for(&sandbox.path)?.join(&id);
         let pin = Pin::new(&id, at, &sandbox.entry);

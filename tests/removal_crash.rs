@@ -344,3 +344,33 @@ fn looking_after_a_crash_changes_nothing() {
     }
     panic!("it never completed");
 }
+
+/// git, killed together with us, leaves a lock that only the user may remove: until then nobody can put
+/// HEAD back, and nobody may forget where it was.
+#[test]
+fn a_restore_that_cannot_be_completed_is_not_removed_again() {
+    for step in 1..MANY {
+        let scene = Scene::new(Variant::Locked);
+        let test = &scene.test;
+        scene.succeeds(&["rm", "--force", "--force", "box"]);
+        assert!(scene.crashes(&["restore", "box"], step), "HEAD was never detached at its place");
+        let head = test.app().join(".git/worktrees/box/HEAD");
+        let read = |path: &Path| fs::read_to_string(path).unwrap();
+        let named = read(&head.with_file_name("gitdir")).contains("/app/box/.git");
+        if !named || read(&head).starts_with("ref: ") {
+            continue;
+        }
+        let lock = head.with_extension("lock");
+        write(&lock, "");
+        let output = test.run(&["rm", "--force", "--force", "box"]).output();
+        assert_eq!(output.status.code(), Some(1));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let why = "an interrupted removal or restore of it is still there";
+        assert!(said.contains(&format!("error: sandbox 'box' is damaged: {why}\n")), "{said}");
+        scene.files_are_somewhere();
+        fs::remove_file(&lock).unwrap();
+        scene.succeeds(&["new", "other"]);
+        scene.is_as_it_was();
+        return;
+    }
+}
