@@ -8,6 +8,8 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::fs::{Dev, fstat};
+
 use crate::file;
 
 /// The times, ids and size of a file, in the order of the index: 32 bits each.
@@ -27,8 +29,10 @@ pub struct Index {
     /// Sorted by path, each path once.
     entries: Vec<Entry>,
     id: usize,
-    /// The second it was written in.
-    pub written: i64,
+    /// When it was written: seconds and nanoseconds.
+    pub written: (i64, i64),
+    /// The file system it is on.
+    pub device: Dev,
     /// The tree that all its files make, where git has written that down and nothing was staged since.
     pub tree: Option<String>,
 }
@@ -66,11 +70,12 @@ impl Index {
     /// Reads the index file; `id` is the length of an object id in bytes.
     pub fn read(path: &Path, id: usize) -> Option<Index> {
         let mut file = file::open(path).ok()?;
-        let written = file.metadata().ok()?.mtime();
+        let meta = file.metadata().ok()?;
+        let (written, device) = ((meta.mtime(), meta.mtime_nsec()), fstat(&file).ok()?.st_dev);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
         let (entries, tree) = entries(&bytes, id)?;
-        Some(Index { bytes, entries, id, written, tree })
+        Some(Index { bytes, entries, id, written, device, tree })
     }
 
     /// How many files are in it.

@@ -108,12 +108,23 @@ fn is_as_written(top: &OwnedFd, index: &Index, folder: &Folder) -> bool {
     let same = |number: &usize| {
         let name = index.name(*number, folder.path.len());
         let stat = name.and_then(|name| statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW).ok());
-        let seen = index.seen(*number).filter(|seen| i64::from(seen.mtime.0) < index.written);
-        seen.zip(stat).is_some_and(|(seen, stat)| {
-            seen == as_git_sees(&stat) && (seen.size != 0 || index.is_empty(*number))
+        index.seen(*number).zip(stat).is_some_and(|(seen, stat)| {
+            let known = seen.size != 0 || index.is_empty(*number);
+            known && seen == as_git_sees(&stat) && is_settled(index, &seen, &stat)
         })
     };
     files == folder.files.len() && folders == folder.folders && folder.files.iter().all(same)
+}
+
+/// Whether any later write must have given a file another time than git saw: the clock had moved on when
+/// the index was written. git itself counts in seconds; the change time, which nobody can set, also tells
+/// finer, where file and index are on one file system and it keeps more than seconds.
+fn is_settled(index: &Index, seen: &Seen, stat: &Stat) -> bool {
+    let (seconds, nanoseconds) = seen.ctime;
+    let finer = stat.st_dev == index.device
+        && nanoseconds != 0
+        && (i64::from(seconds), i64::from(nanoseconds)) < index.written;
+    i64::from(seen.mtime.0) < index.written.0 || finer
 }
 
 fn open(top: &OwnedFd, path: &[u8]) -> Option<OwnedFd> {

@@ -1,8 +1,10 @@
 //! A sandbox that holds just what git put there goes without a `git status`; any other trace of work
 //! is found as before, however well it hides.
 
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use crate::repo::{Test, names_in, write};
 
@@ -28,7 +30,7 @@ fn settled(test: &Test, name: &str) -> PathBuf {
     path
 }
 
-fn shell(test: &Test, folder: &std::path::Path, text: &str) {
+fn shell(test: &Test, folder: &Path, text: &str) {
     let output = test.command("sh", folder).args(["-euc", text]).output().unwrap();
     assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
 }
@@ -67,15 +69,75 @@ fn an_index_that_does_not_know_its_tree_is_compared_by_git() {
     assert!(!path.exists());
 }
 
+/// When the last file of a sandbox was written, by the clock that nobody can set.
+fn last_change(path: &Path) -> SystemTime {
+    let mut last = SystemTime::UNIX_EPOCH;
+    let mut todo = vec![path.to_owned()];
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let meta = entry.path().symlink_metadata().unwrap();
+            let seconds = Duration::from_secs(u64::try_from(meta.ctime()).unwrap());
+            let parts = Duration::from_nanos(u64::try_from(meta.ctime_nsec()).unwrap());
+            match meta.is_dir() {
+                true => todo.push(entry.path()),
+                false if entry.file_name() == ".git" => {}
+                false => last = last.max(SystemTime::UNIX_EPOCH + seconds + parts),
+            }
+        }
+    }
+    last
+}
+
+/// As if the index of a sandbox had been written so much later than its last file.
+fn index_later(test: &Test, name: &str, later: Duration) {
+    let last = last_change(&test.at(name));
+    let index = test.app().join(".git/worktrees").join(name).join("index");
+    File::open(index).unwrap().set_modified(last + later).unwrap();
+}
+
+/// Waits until what is written now gets another time than what was written last.
+fn clock_moves_on(test: &Test, name: &str) {
+    let last = last_change(&test.at(name));
+    let probe = test.home.join("probe");
+    loop {
+        write(&probe, "");
+        if probe.metadata().unwrap().modified().unwrap() > last {
+            return;
+        }
+    }
+}
+
 #[test]
-fn right_after_a_checkout_git_is_asked() {
+fn a_file_as_young_as_the_index_is_left_to_git() {
     let test = repository();
     let path = test.new_sandbox(&["x"]);
-    // Written in the second in which its files were: they may have been edited since.
-    shell(&test, &path, "find . -name .git -o -exec touch -h {} + && git status");
+    // It may have been edited since, and nobody could see that.
+    index_later(&test, "x", Duration::ZERO);
     let calls = calls(&test, &["rm", "x"]);
     assert!(calls.contains(" status "), "{calls}");
     assert!(!path.exists());
+}
+
+#[test]
+fn right_after_a_checkout_a_finer_clock_tells() {
+    let test = repository();
+    let path = test.new_sandbox(&["x"]);
+    index_later(&test, "x", Duration::from_nanos(1));
+    let calls = calls(&test, &["rm", "x"]);
+    assert!(!calls.contains(" status "), "{calls}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn an_edit_right_after_a_checkout_is_found() {
+    let test = repository();
+    let path = test.new_sandbox(&["x"]);
+    index_later(&test, "x", Duration::from_nanos(1));
+    clock_moves_on(&test, "x");
+    shell(&test, &path, "cp -p dir/one ../old; printf '9\\n' >dir/one; touch -r ../old dir/one");
+    let why = "worktree has 1 uncommitted change";
+    test.run(&["rm", "x"]).stderr(&refusal("x", why)).code(1);
+    assert_eq!(fs::read_to_string(path.join("dir/one")).unwrap(), "9\n");
 }
 
 #[test]
@@ -151,7 +213,7 @@ fn refusal(name: &str, why: &str) -> String {
     )
 }
 
-fn shown(test: &Test, path: &std::path::Path) -> String {
+fn shown(test: &Test, path: &Path) -> String {
     let words = ["-c", "find . -type f -exec cat {} + ; find . | sort; git status --porcelain"];
     let output = test.command("sh", path).args(words).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
