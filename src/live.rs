@@ -47,10 +47,9 @@ impl Processes {
         Processes::default()
     }
 
-    /// Looks at them from now on, beside calls of git: what we have started does not count.
+    /// Looks at them from now on, beside calls of git.
     pub fn at_once() -> Processes {
-        let ours = Some(std::process::id());
-        let scan = Mutex::new(Some(thread::spawn(move || Processes::scan(ours))));
+        let scan = Mutex::new(Some(thread::spawn(Processes::scan)));
         Processes { scan, ..Processes::default() }
     }
 
@@ -58,13 +57,13 @@ impl Processes {
     pub fn look(&self) -> &[Process] {
         self.found.get_or_init(|| {
             let begun = self.scan.lock().ok().and_then(|mut scan| scan.take());
-            begun.and_then(|scan| scan.join().ok()).unwrap_or_else(|| Processes::scan(None))
+            begun.and_then(|scan| scan.join().ok()).unwrap_or_else(Processes::scan)
         })
     }
 
-    /// We ourselves do not count, nor the git that started us, nor children of `starter`, nor what a
+    /// We ourselves do not count, nor the git that started us, nor what we have started, nor what a
     /// commit leaves running.
-    fn scan(starter: Option<u32>) -> Vec<Process> {
+    fn scan() -> Vec<Process> {
         let ours = std::process::id();
         let parent = std::os::unix::process::parent_id();
         let read = pids().filter(|pid| *pid != ours).filter_map(|pid| {
@@ -75,8 +74,7 @@ impl Processes {
             }
             let (user, its_parent) = user_and_parent(pid);
             let is_git = pid == parent && user.command == "git";
-            let is_started = starter.is_some() && its_parent == starter;
-            (!is_git && !is_started).then_some((user, paths))
+            (!is_git && its_parent != Some(ours)).then_some((user, paths))
         });
         read.collect()
     }

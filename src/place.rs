@@ -17,7 +17,7 @@ use crate::lock::Lock;
 use crate::name;
 use crate::out::Out;
 use crate::porcelain::Record;
-use crate::repo::{Repo, Worktree, Worktrees, folder_points_to, tidy};
+use crate::repo::{Repo, Worktree, Worktrees, folder_points_to, is_same, tidy};
 use crate::time::Time;
 
 const PROJECT: &str = "{project}";
@@ -184,7 +184,8 @@ impl Place {
             // One whose folder is gone shows nothing: another repository may have come since.
             let stands = |tree: &Worktree| {
                 let path = &tree.record.path;
-                path.parent() == Some(home) && folder_points_to(path).as_ref() == Some(&tree.entry)
+                let ours = |named: PathBuf| is_same(&named, &tree.entry);
+                path.parent() == Some(home) && folder_points_to(path).is_some_and(ours)
             };
             if home.is_dir() && worktrees.linked.iter().any(stands) {
                 return Ok(Home { path: home.clone(), _lock: None });
@@ -217,7 +218,7 @@ impl Place {
         let inside = homes.iter().flat_map(|home| matching(home, "", ""));
         inside
             .chain(homes.iter().cloned())
-            .find(|folder| folder_points_to(folder).is_some_and(|named| named == entry))
+            .find(|folder| folder_points_to(folder).is_some_and(|named| is_same(&named, entry)))
     }
 
     fn other_name(&self) -> OsString {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirEntry, FileType};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 
@@ -14,7 +14,7 @@ use crate::git::{self, Answer, Git, Running};
 use crate::lock::Lock;
 use crate::out::Out;
 use crate::porcelain::Record;
-use crate::whereabouts::{Whereabouts, local_variables};
+use crate::whereabouts::{self, Whereabouts, local_variables};
 
 /// A repository and the place in it that a command was started from.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub struct Repo {
     pub config: Config,
     /// Its worktrees, if git was asked for them already.
     listing: Mutex<Option<Running>>,
+    /// Whether it was found by its folders.
+    plain: bool,
 }
 
 /// A worktree as git lists it, with its private git dir.
@@ -108,7 +110,8 @@ impl Repo {
         let (config, files) = Config::parse_with_files(&answer.stdout);
         let top = top_of(git.dir(), &plain.prefix).filter(|_| answer.ok());
         let agreed = top.is_some_and(|top| plain.is_confirmed_by(&config, &files, top));
-        Ok(agreed.then(|| Repo { listing: Mutex::new(listing), ..Repo::of(git, plain, config) }))
+        let listing = Mutex::new(listing);
+        Ok(agreed.then(|| Repo { listing, plain: true, ..Repo::of(git, plain, config) }))
     }
 
     /// The repository of another folder, whatever the environment says.
@@ -137,7 +140,7 @@ impl Repo {
         // With --git-dir git takes any folder for the top, another repository's too.
         let top = top.filter(|top| leads_to(top, &git_dir)).map(Path::to_owned);
         let git = git.bound(top.as_deref().unwrap_or(&git_dir), &variables);
-        Repo { git, common, git_dir, top, prefix, config, listing: Mutex::default() }
+        Repo { git, common, git_dir, top, prefix, config, listing: Mutex::default(), plain: false }
     }
 
     /// Whether refs are in tables, not in files.
@@ -172,6 +175,10 @@ impl Repo {
             let why = "git listed none".to_owned();
             return Err(Error::Git { doing: "list the worktrees".into(), why });
         };
+        if self.plain && main.path.join(".git") != self.common {
+            let why = format!("git takes '{}' for it", main.path.display());
+            return Err(Error::UnreadableRepository { why });
+        }
         main.path = self.main_path(&main);
         let entries = self.entries();
         let linked = records.map(|record| {
@@ -268,12 +275,24 @@ pub fn entry_points_to(entry: &Path) -> Option<PathBuf> {
     }
 }
 
+/// Whether two paths lead to one folder.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    one == other || real(one).is_some_and(|one| real(other) == Some(one))
+}
+
 /// Whether a folder is shown to be a worktree of another repository: it and an entry there name each
 /// other. Whoever else names it has lost its own.
 pub fn is_another_repositorys(folder: &Path, entry: &Path) -> bool {
-    let Some(other) = folder_points_to(folder) else { return false };
-    let elsewhere = entry.parent().is_some_and(|worktrees| !other.starts_with(worktrees));
-    elsewhere && other != entry && entry_points_to(&other).as_deref() == Some(folder)
+    let common = |entry: &Path| entry.parent().and_then(Path::parent).map(Path::to_owned);
+    let (Some(other), Some(ours)) = (folder_points_to(folder), common(entry)) else { return false };
+    let Some(theirs) = common(&other) else { return false };
+    let place = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+    let listed = place(&theirs.join("worktrees")) == other.parent().and_then(place);
+    // One repository may go by several paths.
+    let elsewhere = place(&theirs).is_some() && place(&theirs) != place(&ours);
+    let named = entry_points_to(&other).as_deref() == Some(folder);
+    listed && elsewhere && named && whereabouts::is_entry(&other, &theirs)
 }
 
 /// Whether a folder's `.git` is this git dir, or names it.

@@ -358,15 +358,25 @@ fn state(tree: &Worktree) -> State {
         _ if meta.is_symlink() => State::Damaged("its folder is a symlink"),
         _ if !meta.is_dir() => State::Damaged("its folder is a file"),
         None => State::Damaged("its '.git' file is missing or not understood"),
-        Some(_) if repo::is_another_repositorys(folder, &tree.entry) => State::Missing,
-        Some(entry) if !same(&entry, &tree.entry) => {
-            State::Damaged("its '.git' file leads to another entry")
+        Some(entry) if repo::is_same(&entry, &tree.entry) => State::Ready,
+        // What an operation in progress knows is nowhere else.
+        Some(_) if repo::is_another_repositorys(folder, &tree.entry) && !is_busy(&tree.entry) => {
+            State::Missing
         }
-        Some(_) => State::Ready,
+        Some(_) => State::Damaged("its '.git' file leads to another entry"),
     }
 }
 
-fn same(one: &Path, other: &Path) -> bool {
-    one == other
-        || one.canonicalize().ok().is_some_and(|one| other.canonicalize().ok() == Some(one))
+/// Whether files in a private git dir tell of an operation in progress.
+fn is_busy(entry: &Path) -> bool {
+    let names = [
+        "rebase-merge",
+        "rebase-apply",
+        "sequencer",
+        "MERGE_HEAD",
+        "CHERRY_PICK_HEAD",
+        "REVERT_HEAD",
+        "BISECT_LOG",
+    ];
+    names.iter().any(|name| entry.join(name).symlink_metadata().is_ok())
 }

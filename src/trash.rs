@@ -278,11 +278,11 @@ impl Trash<'_> {
         Ok(())
     }
 
-    /// Before the rename.
+    /// Before the rename, or in the last moment of a restore. Its reflog may have expired since.
     fn undo(&self, pin: &Pin, entry: &Path) -> Result<()> {
         Journal::remove(&pin.at)?;
         step::reached();
-        keep::let_go(&self.git, &self.repo.common, &pin.id)?;
+        keep::let_go_if_held(&self.git, &self.repo.common, entry, &pin.id)?;
         step::reached();
         pin.release(entry)
     }

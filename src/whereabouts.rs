@@ -10,6 +10,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Access, access};
+
 use crate::config::Config;
 use crate::file;
 use crate::repo::{entry_points_to, folder_points_to, normal};
@@ -92,8 +94,7 @@ impl Whereabouts {
             (dot_git.clone(), dot_git)
         } else {
             let entry = folder_points_to(top)?;
-            let text = file::read_small(&entry.join("commondir")).ok()?;
-            let common = normal(&entry.join(OsStr::from_bytes(text.trim_ascii_end())));
+            let common = common_of(&entry)?;
             let ours = entry.parent() == Some(&common.join("worktrees"))
                 && entry_points_to(&entry).as_deref() == Some(top)
                 && entry.canonicalize().is_ok_and(|real| real == entry);
@@ -137,10 +138,25 @@ fn may_lead(name: &OsStr) -> bool {
     leads("GIT_") && !HARMLESS.into_iter().any(leads)
 }
 
+/// The common dir that a private git dir names.
+fn common_of(entry: &Path) -> Option<PathBuf> {
+    let text = file::read_small(&entry.join("commondir")).ok()?;
+    Some(normal(&entry.join(OsStr::from_bytes(text.trim_ascii_end()))))
+}
+
+/// Whether git would take this for the private git dir of a worktree of that repository.
+pub fn is_entry(entry: &Path, common: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    let leads = common_of(entry).is_some_and(|named| real(&named) == real(common));
+    leads
+        && is_git_dir(common)
+        && [entry, common].iter().all(|dir| names_a_commit(&dir.join("HEAD")))
+}
+
 /// What git asks of a git dir, besides its HEAD.
 fn is_git_dir(common: &Path) -> bool {
-    let folder = |name: &str| common.join(name).is_dir();
-    folder("objects") && folder("refs") && !common.join("commondir").exists()
+    let usable = |name: &str| access(common.join(name), Access::EXEC_OK).is_ok();
+    usable("objects") && usable("refs") && !common.join("commondir").exists()
 }
 
 /// Whether a HEAD is one that git would take.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::repo::{Test, names_in, write};
+use crate::repo::{Test, names_in, tree, write};
 
 /// The wanted folder is taken: it gets another one, and the user is told.
 fn evades(test: &Test, branch: &str, wanted: &str, got: &str) {
@@ -268,4 +268,67 @@ fn a_sandbox_whose_folder_is_gone_does_not_show_whose_home_it_is() {
     let home = test.root().with_file_name("app-").display().to_string();
     assert!(path.starts_with(&home) && path.ends_with("/more\n"), "{path}");
     others_is_whole(&test);
+}
+
+#[test]
+fn a_repository_that_goes_by_two_paths_is_one() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["fix"]);
+    write(&path.join("file"), "mine\n");
+    let moved = test.home.join("moved");
+    fs::create_dir(&moved).unwrap();
+    fs::rename(test.app(), moved.join("app")).unwrap();
+    symlink(moved.join("app"), test.app()).unwrap();
+    let before = tree(&test.home, &["sandbox.lock", ".git"]);
+    assert_eq!(test.json(&["show", "fix", "--json"])["state"], "ready");
+    test.run(&["rm", "fix"])
+        .stderr(
+            "error: cannot remove 'fix': worktree has 1 uncommitted change\n\
+             hint: to move it to the trash as it is: git sandbox rm --force fix\n",
+        )
+        .code(1);
+    test.run(&["doctor", "--fix"]).stderr("all is well\n").ok();
+    assert_eq!(tree(&test.home, &["sandbox.lock", ".git"]), before);
+    test.run(&["new", "fix"]).stdout("$ROOT/fix\n").stderr("resumed sandbox 'fix'\n").ok();
+    test.run(&["new", "more"])
+        .stdout("$ROOT/more\n")
+        .stderr("created sandbox 'more': new branch 'more' from 'main'\n")
+        .ok();
+    assert_eq!(test.git_in(&path, &["status", "--porcelain"]), " M file");
+}
+
+/// Only an entry of a repository, and none of this one by another name, can have taken a folder.
+#[test]
+fn a_forged_pointer_makes_no_sandbox_missing() {
+    let test = Test::new();
+    let other = test.init("other/app", &[]);
+    for (name, forge) in [
+        ("a", "mkdir fake; echo \"$PWD/.git\" >fake/gitdir; echo \"gitdir: $PWD/fake\" >.git"),
+        (
+            "b",
+            "mkdir -p fake/worktrees/b; echo \"$PWD/.git\" >fake/worktrees/b/gitdir; \
+             echo ../.. >fake/worktrees/b/commondir; cp \"$OURS\" fake/worktrees/b/HEAD; \
+             echo \"gitdir: $PWD/fake/worktrees/b\" >.git",
+        ),
+        // A real one, but what was going on here is known to the lost entry only.
+        (
+            "c",
+            "mkdir \"$(dirname \"$OURS\")/rebase-merge\"; git -C \"$OTHER\" worktree add -q --detach ../c; \
+             cp \"$OTHER/../c/.git\" .git; echo \"$PWD/.git\" >\"$OTHER/.git/worktrees/c/gitdir\"",
+        ),
+    ] {
+        let path = test.new_sandbox(&[name]);
+        write(&path.join("file"), "mine\n");
+        let ours = test.app().join(".git/worktrees").join(name).join("HEAD");
+        let mut shell = test.command("sh", &path);
+        let done = shell.args(["-euc", forge]).env("OURS", ours).env("OTHER", &other).output();
+        let done = done.unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let before = tree(&test.home, &["sandbox.lock"]);
+        for words in [&["rm", name][..], &["rm", "--force", "--force", name]] {
+            let why = "it is damaged: its '.git' file leads to another entry";
+            test.run(words).stderr(&format!("error: cannot remove '{name}': {why}\n")).code(1);
+        }
+        assert_eq!(tree(&test.home, &["sandbox.lock"]), before);
+    }
 }

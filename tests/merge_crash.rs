@@ -152,10 +152,11 @@ fn uncommitted(go_on: impl Fn(&Scene)) {
         let scene = Scene::diverged(Target::Here);
         let hook = scene.test.script("app/.git/hooks/commit-msg", "exit 1");
         let run = scene.test.run(&["merge", "box"]).env("GIT_SANDBOX_CRASH_AT", step.to_string());
-        let code = run.output().status.code();
+        let output = run.output();
         fs::remove_file(hook).unwrap();
-        if code != Some(KILLED) {
-            assert!(seen, "it never died in between");
+        if output.status.code() != Some(KILLED) {
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(seen, "it never died in between: {step} {said}");
             return;
         }
         if scene.test.app().join(".git/MERGE_HEAD").exists() {

@@ -175,3 +175,21 @@ fn a_lock_whose_holder_cannot_be_read_counts() {
     drop(file);
     user.is_free();
 }
+
+/// git passes over a repository whose objects it may not search, and takes the one around it.
+#[test]
+fn a_repository_that_git_passes_over_is_not_this_one() {
+    let user = User::new();
+    let inner = user.lab.app().join("inner");
+    user.lab.git_in(&user.lab.app(), &["init", "--quiet", "inner"]);
+    write(&inner.join(".git/sandbox.lock"), "");
+    user.give(&inner);
+    chmod(&inner.join(".git/objects"), 0o600);
+    let mut command = user.command(&["git-sandbox", "new", "more"]);
+    let output = command.current_dir(&inner).output().unwrap();
+    chmod(&inner.join(".git/objects"), 0o700);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let wanted = user.lab.root().join("more");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", wanted.display()));
+    assert_eq!(std::fs::read_to_string(inner.join(".git/sandbox.lock")).unwrap(), "");
+}

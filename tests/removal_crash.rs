@@ -374,3 +374,29 @@ fn a_restore_that_cannot_be_completed_is_not_removed_again() {
         return;
     }
 }
+
+/// Once its reflog has expired, only the kept ref holds a commit that was amended away.
+#[test]
+fn a_crash_of_restore_after_its_reflog_expired_loses_no_commit() {
+    for step in 1..MANY {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        commit(&test, &path, "file", "amended away\n");
+        let old = test.git_in(&path, &["rev-parse", "HEAD"]);
+        test.git_in(&path, &["commit", "--quiet", "--amend", "-m", "new"]);
+        test.git_in(&path, &["update-ref", "-d", "ORIG_HEAD"]);
+        assert!(test.run(&["rm", "box"]).output().status.success());
+        test.git(&["reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all"]);
+        let run = test.run(&["restore", "box"]).env("GIT_SANDBOX_CRASH_AT", step.to_string());
+        let code = run.output().status.code();
+        assert!(test.run(&["new", "other"]).output().status.success());
+        collect_garbage(&test);
+        test.git(&["cat-file", "-e", &old]);
+        match code {
+            Some(KILLED) => {}
+            Some(0) => return assert!(step > 5, "restore has more than {step} steps"),
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("it never completed");
+}
