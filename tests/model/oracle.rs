@@ -223,7 +223,9 @@ fn keeps_a_module(world: &World, tree: &Tree) -> bool {
         let said = world.says(&world.home, &[&[dir.as_str()], &words[..]].concat());
         said.is_none_or(|said| !said.is_empty())
     };
-    !tree.path.exists() && folders_in(&tree.entry.join("modules")).iter().any(unsaved)
+    // One in the trash, or on its way, is not without a folder.
+    let gone = !tree.path.exists() && !tree.is_pinned();
+    gone && folders_in(&tree.entry.join("modules")).iter().any(unsaved)
 }
 
 /// Whether a path is a lock of git's; ours stays, and the kernel says whether it is taken.
