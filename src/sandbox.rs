@@ -168,26 +168,9 @@ impl Sandbox {
 
     /// The operation in progress.
     pub fn operation(&self, git: &Git, reftable: bool) -> Option<&'static str> {
-        let there = |name: &str| self.entry.join(name).exists();
-        // With reftable these two are in the table.
-        let is_ref = |name: &str| {
-            let ask = || git.at(&self.path).look(["rev-parse", "--verify", "--quiet", name]).ask();
-            there(name) || (reftable && ask().is_ok_and(|answer| answer.ok()))
-        };
-        let sequenced = |word: &[u8]| {
-            let todo = file::read(&self.entry.join("sequencer/todo")).unwrap_or_default();
-            todo.starts_with(word)
-        };
-        Some(match () {
-            () if there("rebase-merge") => "rebase",
-            () if there("rebase-apply/applying") => "am",
-            () if there("rebase-apply") => "rebase",
-            () if there("MERGE_HEAD") => "merge",
-            () if is_ref("CHERRY_PICK_HEAD") || sequenced(b"pick") => "cherry-pick",
-            () if is_ref("REVERT_HEAD") || sequenced(b"revert") => "revert",
-            () if there("BISECT_LOG") => "bisect",
-            () => return None,
-        })
+        let git = git.at(&self.path);
+        let ask = |name: &str| git.look(["rev-parse", "--verify", "--quiet", name]).ask();
+        operation_in(&self.entry, |name| reftable && ask(name).is_ok_and(|answer| answer.ok()))
     }
 
     /// git's account of the files; an error is the reason there is none.
@@ -360,23 +343,31 @@ fn state(tree: &Worktree) -> State {
         None => State::Damaged("its '.git' file is missing or not understood"),
         Some(entry) if repo::is_same(&entry, &tree.entry) => State::Ready,
         // What an operation in progress knows is nowhere else.
-        Some(_) if repo::is_another_repositorys(folder, &tree.entry) && !is_busy(&tree.entry) => {
+        Some(_)
+            if repo::is_another_repositorys(folder, &tree.entry)
+                && operation_in(&tree.entry, |_| false).is_none() =>
+        {
             State::Missing
         }
         Some(_) => State::Damaged("its '.git' file leads to another entry"),
     }
 }
 
-/// Whether files in a private git dir tell of an operation in progress.
-fn is_busy(entry: &Path) -> bool {
-    let names = [
-        "rebase-merge",
-        "rebase-apply",
-        "sequencer",
-        "MERGE_HEAD",
-        "CHERRY_PICK_HEAD",
-        "REVERT_HEAD",
-        "BISECT_LOG",
-    ];
-    names.iter().any(|name| entry.join(name).symlink_metadata().is_ok())
+/// The operation that a private git dir tells of. With reftable two of its refs are in the table.
+fn operation_in(entry: &Path, in_table: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let there = |name: &str| entry.join(name).exists();
+    let is_ref = |name: &str| there(name) || in_table(name);
+    let sequenced = |word: &[u8]| {
+        file::read(&entry.join("sequencer/todo")).unwrap_or_default().starts_with(word)
+    };
+    Some(match () {
+        () if there("rebase-merge") => "rebase",
+        () if there("rebase-apply/applying") => "am",
+        () if there("rebase-apply") => "rebase",
+        () if there("MERGE_HEAD") => "merge",
+        () if is_ref("CHERRY_PICK_HEAD") || sequenced(b"pick") => "cherry-pick",
+        () if is_ref("REVERT_HEAD") || sequenced(b"revert") => "revert",
+        () if there("BISECT_LOG") => "bisect",
+        () => return None,
+    })
 }
