@@ -237,6 +237,10 @@ fn fault(random: &mut Random, disk: Disk) -> Fault {
         0..22 => Fault::Kill(random.below(60)),
         22..52 => Fault::Crash(1 + random.below(14)),
         52..64 => Fault::PowerLoss(1 + random.below(14)),
-        _ => Fault::Git(1 + random.below(14), random.pick(&git)),
+        _ => {
+            // Most commands start but a few.
+            let most = random.pick(&[6, 6, 14]);
+            Fault::Git(1 + random.below(most), random.pick(&git))
+        }
     }
 }
