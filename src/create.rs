@@ -185,9 +185,9 @@ impl Maker<'_> {
         }
         let trashed = worktrees.linked.iter().filter_map(|tree| Some((tree, trash::pin_of(tree)?)));
         for (tree, pin) in trashed {
-            let unborn =
-                tree.record.branch == Some(resolve::full(branch)) && tree.record.head.is_none();
-            if unborn || sandbox::branch_held_by(&tree.entry).as_deref() == Some(branch) {
+            // Unborn, or by a lock that kept HEAD from being detached.
+            let on_it = tree.record.branch == Some(resolve::full(branch));
+            if on_it || sandbox::branch_held_by(&tree.entry).as_deref() == Some(branch) {
                 let branch = branch.to_string_lossy().into_owned();
                 return Err(Error::HeldInTrash { branch, id: pin.id });
             }

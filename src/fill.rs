@@ -1,11 +1,12 @@
 //! The second half of a creation, outside the repository lock and under the sandbox's own: files and
 //! hook as `git worktree add` would, then what a checkout lacks and the user's setup commands.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
 use crate::git::Git;
@@ -75,7 +76,46 @@ impl Fill<'_> {
     pub fn complete_from(&self, had: &[String], entry: &Path) -> Result<()> {
         let commits = [had, &[self.commit.to_owned()]].concat();
         let strange = spare::strange_files(&self.git(), self.session.path, entry, &commits)?;
-        if strange.is_empty() { self.check_out() } else { self.complete() }
+        if strange.is_empty() { self.check_out() } else { self.complete_around(had, &strange) }
+    }
+
+    /// The same around files that are somebody's: every other one is git's, of one of these commits, and
+    /// becomes that of the start.
+    fn complete_around(&self, had: &[String], strange: &[PathBuf]) -> Result<()> {
+        let (git, doing) = (self.git(), "complete the checkout");
+        let near =
+            |path: &PathBuf| strange.iter().any(|it| it.starts_with(path) || path.starts_with(it));
+        git.call(["read-tree", "HEAD"]).done(doing)?;
+        let listed = porcelain::paths(&git.look(["ls-files", "-z"]).read(doing)?);
+        let mut wanted = Vec::new();
+        for path in listed.iter().filter(|path| !near(path)) {
+            wanted.extend([path.as_os_str().as_bytes(), b"\0"].concat());
+        }
+        // Its exit code only says that some could not be written, as with a sparse checkout.
+        let words = ["checkout-index", "--force", "--quiet", "-z", "--stdin"];
+        git.call(words).ask_with(wanted)?;
+        let listed: HashSet<PathBuf> = listed.into_iter().collect();
+        for commit in had {
+            let words = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", commit];
+            let old = porcelain::paths(&git.look(words).read(doing)?);
+            for path in old.iter().filter(|path| !listed.contains(*path) && !near(path)) {
+                // Folders go as far as they are empty.
+                if fs::remove_file(self.session.path.join(path)).is_ok() {
+                    let mut folders = path.ancestors().skip(1).filter(|it| *it != Path::new(""));
+                    folders.all(|it| fs::remove_dir(self.session.path.join(it)).is_ok());
+                }
+            }
+        }
+        self.settle(&git)
+    }
+
+    fn settle(&self, git: &Git) -> Result<()> {
+        // Its exit code only says that some files differ.
+        git.call(["update-index", "-q", "--refresh"]).ask()?;
+        if self.repo.config.boolean("core.sparsecheckout")? == Some(true) {
+            git.call(["sparse-checkout", "reapply"]).done("complete the checkout")?;
+        }
+        signals::check()
     }
 
     /// Completes a checkout that was interrupted. A file that is already there stays as it is, unless
@@ -94,10 +134,7 @@ impl Fill<'_> {
                 git.call(["checkout-index", "--force", "--quiet", "--"]).arg(&path).done(doing)?;
             }
         }
-        if self.repo.config.boolean("core.sparsecheckout")? == Some(true) {
-            git.call(["sparse-checkout", "reapply"]).done(doing)?;
-        }
-        signals::check()
+        self.settle(&git)
     }
 
     /// Whether a file is only the beginning of what git would write.

@@ -84,7 +84,8 @@ impl Answer {
     pub fn why(&self) -> String {
         let text = String::from_utf8_lossy(&self.stderr);
         let lines = || text.lines().filter(|line| !line.trim().is_empty());
-        let line = lines().find(|line| line.starts_with("fatal: ")).or_else(|| lines().next_back());
+        let led = |lead: &str| lines().find(|line| line.starts_with(lead));
+        let line = led("fatal: ").or_else(|| led("error: ")).or_else(|| lines().next_back());
         match (line, self.code) {
             (Some(line), _) => {
                 let bare = ["fatal: ", "error: "].iter().find_map(|lead| line.strip_prefix(lead));

@@ -85,7 +85,8 @@ fn is_in_place(tree: &Worktree, home: &Path) -> bool {
     let folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
     let connected = repo::folder_points_to(path).as_ref() == Some(&tree.entry)
         && repo::entry_points_to(&tree.entry).as_ref() == Some(path);
-    named && folder && connected && path.parent() == Some(home)
+    // Nobody who uses one leaves HEAD as it was.
+    named && folder && connected && path.parent() == Some(home) && tree.record.branch.is_none()
 }
 
 impl Held {

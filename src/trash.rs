@@ -152,7 +152,7 @@ impl Trash<'_> {
                 Stage::Restoring(target) => {
                     self.complete_restore(&pin, &journal, target, worktrees)?;
                 }
-                _ if there => self.complete_removal(&pin, &journal)?,
+                _ if there => self.finish_removal(&pin, journal, tree)?,
                 _ => self.undo(&pin, entry)?,
             },
             None if there => {
@@ -267,15 +267,36 @@ impl Trash<'_> {
     fn complete_removal(&self, pin: &Pin, journal: &Journal) -> Result<()> {
         pointer::connect(&journal.entry, &pin.at.join(TREE))?;
         step::reached();
-        if let (Some(_), Some(head)) = (&journal.branch, &journal.head) {
-            let words =
-                ["update-ref", "--no-deref", "-m", "git sandbox: removed", "HEAD", head, head];
-            keep::within(&self.git, &journal.entry, words).done("detach HEAD")?;
-        }
+        self.detach(journal)?;
         step::reached();
         Journal { stage: Stage::Trashed, ..journal.clone() }.write(&pin.at)?;
         step::reached();
         Ok(())
+    }
+
+    fn detach(&self, journal: &Journal) -> Result<()> {
+        let (Some(_), Some(head)) = (&journal.branch, &journal.head) else { return Ok(()) };
+        let words = ["update-ref", "--no-deref", "-m", "git sandbox: removed", "HEAD", head, head];
+        keep::within(&self.git, &journal.entry, words).done("detach HEAD")
+    }
+
+    /// The same after a crash: its branch may have moved since, and what it is at now is kept. Where
+    /// HEAD cannot be detached, somebody's lock in the way, its branch stays reserved; it can be brought
+    /// back all the same.
+    fn finish_removal(&self, pin: &Pin, mut journal: Journal, tree: &Worktree) -> Result<()> {
+        pointer::connect(&journal.entry, &pin.at.join(TREE))?;
+        step::reached();
+        if tree.record.head.is_some() && tree.record.head != journal.head {
+            let held = keep::held_by(&self.git, &journal.entry)?;
+            keep::keep(&self.git, &self.repo.common, &held, &pin.id)?;
+            journal.head.clone_from(&tree.record.head);
+        }
+        let on_branch = tree.record.branch.is_some();
+        let detached = if on_branch { self.detach(&journal) } else { Ok(()) };
+        step::reached();
+        Journal { stage: Stage::Trashed, ..journal }.write(&pin.at)?;
+        step::reached();
+        detached
     }
 
     /// Before the rename, or in the last moment of a restore. Its reflog may have expired since.
@@ -368,8 +389,12 @@ impl Trash<'_> {
         if let Some(record) = elsewhere.or(main) {
             return Ok(Attached::Taken(name, record.path.clone()));
         }
-        // Somebody may have gone on working after a crash in the middle of a restore.
+        // Somebody may have gone on working after a crash in the middle of a restore; or HEAD could
+        // never be detached.
         let own = worktrees.linked.iter().find(|tree| tree.entry == journal.entry);
+        if own.is_some_and(|tree| tree.record.branch.as_deref() == Some(branch.as_ref())) {
+            return Ok(Attached::AsBefore);
+        }
         if own.is_none_or(|tree| tree.record.head.as_ref() != Some(head)) {
             return Ok(Attached::Moved(name));
         }

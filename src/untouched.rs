@@ -116,9 +116,10 @@ fn is_as_written(top: &OwnedFd, index: &Index, folder: &Folder) -> bool {
     files == folder.files.len() && folders == folder.folders && folder.files.iter().all(same)
 }
 
-/// Whether any later write must have given a file another time than git saw: the clock had moved on when
-/// the index was written. git itself counts in seconds; the change time, which nobody can set, also tells
-/// finer, where file and index are on one file system and it keeps more than seconds.
+/// Whether a write after the index was written must have given a file another time than git saw: the
+/// clock had moved on by then. git itself counts in seconds; the change time, which nobody can set, also
+/// tells finer, where file and index are on one file system and it keeps more than seconds. As with git
+/// after that second, a write between git's look and the index, in one tick of the clock, is not seen.
 fn is_settled(index: &Index, seen: &Seen, stat: &Stat) -> bool {
     let (seconds, nanoseconds) = seen.ctime;
     let finer = stat.st_dev == index.device

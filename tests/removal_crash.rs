@@ -400,3 +400,65 @@ fn a_crash_of_restore_after_its_reflog_expired_loses_no_commit() {
     }
     panic!("it never completed");
 }
+
+/// After the crash, and before the next command, somebody does this to the repository.
+fn after_a_crash_of_rm(between: fn(&Test), check: fn(&Test, &str)) {
+    for step in 1..MANY {
+        let scene = Scene::new(Variant::Detached);
+        let test = &scene.test;
+        test.git_in(&test.at("box"), &["checkout", "--quiet", "-B", "mine"]);
+        let files = tree(&test.at("box"), &[".git"]);
+        let crashed = scene.crashes(&["rm", "--force", "box"], step);
+        let journal = trashed(test).pop().map(|folder| folder.join("journal.json"));
+        let journal = journal.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        if journal.contains("\"trashed\"") {
+            return assert!(step > 5, "{crashed}: removal has more than {step} steps");
+        }
+        between(test);
+        let output = test.run(&["new", "other"]).output();
+        assert!(output.status.success(), "{step}: {}", String::from_utf8_lossy(&output.stderr));
+        check(test, &String::from_utf8_lossy(&output.stderr));
+        if !test.at("box").exists() {
+            scene.succeeds(&["restore", "box"]);
+        }
+        same(&tree(&test.at("box"), &[".git"]), &files);
+        assert_eq!(test.git_in(&test.at("box"), &["branch", "--show-current"]), "mine", "{step}");
+        assert!(trashed(test).is_empty());
+    }
+    panic!("it never completed");
+}
+
+#[test]
+fn a_lock_of_gits_does_not_keep_a_removed_one_from_coming_back() {
+    let lock = |test: &Test| write(&test.app().join(".git/worktrees/box/HEAD.lock"), "");
+    after_a_crash_of_rm(lock, |test, said| {
+        let named = said.contains("HEAD.lock': File exists");
+        let removed = trashed(test).first().is_some_and(|folder| folder.join("tree").exists());
+        let detached = !test.git(&["worktree", "list"]).contains("[mine]");
+        assert_eq!(named, removed && !detached, "{said}");
+        if removed && !detached {
+            let refused = test.run(&["new", "mine"]).output();
+            let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+            assert!(said.contains("git sandbox restore box-"), "{said}");
+        }
+        if detached && removed {
+            // HEAD can go back only without it.
+            fs::remove_file(test.app().join(".git/worktrees/box/HEAD.lock")).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_branch_that_moved_after_a_crash_does_not_keep_it_from_coming_back() {
+    let commit = |test: &Test| {
+        let trash = trashed(test).pop().map(|folder| folder.join("tree"));
+        let place = trash.filter(|tree| tree.exists()).unwrap_or_else(|| test.at("box"));
+        let dir = format!("--git-dir={}", test.app().join(".git/worktrees/box").display());
+        let words = ["commit-tree", "-p", "mine", "-m", "more", "mine^{tree}"];
+        let more = test.git(&words);
+        assert!(place.exists());
+        test.git(&[&dir, "update-ref", "HEAD", &more]);
+        test.git(&["update-ref", "refs/heads/mine", &more]);
+    };
+    after_a_crash_of_rm(commit, |_, said| assert!(!said.contains("warning: "), "{said}"));
+}

@@ -179,3 +179,35 @@ fn what_somebody_wrote_after_a_crash_stays() {
     }
     panic!("it never came to its end");
 }
+
+/// Of a file that somebody added, and of one that they edited, only those two are left as they are.
+#[test]
+fn taking_to_another_commit_goes_on_around_what_somebody_wrote() {
+    let (mut step, mut around) = (1, 0);
+    loop {
+        let test = repository();
+        write(&test.app().join("gone/deep"), "only in the spare\n");
+        test.git(&["add", "."]);
+        test.commit(&test.app(), "more", "new\n");
+        test.git(&["tag", "old", "HEAD~"]);
+        let spares = Spares::of(test, 1);
+        if !crashes(&spares, &["new", "fix", "--from", "old"], step) {
+            break;
+        }
+        if spares.at("fix/file").exists() {
+            around += 1;
+            write(&spares.at("fix/notes"), "mine\n");
+            write(&spares.at("fix/file"), "edited\n");
+            let output = spares.run(&["new", "fix"]).output();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let status = spares.git_in(&spares.at("fix"), &["status", "--porcelain"]);
+            assert_eq!(status, " M file\n?? notes", "{step}");
+            assert_eq!(fs::read_to_string(spares.at("fix/file")).unwrap(), "edited\n");
+            assert_eq!(fs::read_to_string(spares.at("fix/more")).unwrap(), "old\n");
+            assert_eq!(names_in(&spares.at("fix")), [".git", "file", "more", "notes"]);
+        }
+        step += 1;
+    }
+    assert!(around > 3, "{around}");
+    ends(step);
+}

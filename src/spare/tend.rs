@@ -280,7 +280,8 @@ impl Tender<'_> {
     pub fn discard(&self, mut held: Held, place: &Place) -> Result<bool> {
         let git = &self.repo.git;
         let sandbox = Sandbox::in_trash(&held.path, &held.entry);
-        if !Processes::lazily().seen_in(&sandbox).is_empty() {
+        let busy = sandbox.operation(git, self.repo.is_reftable()).is_some();
+        if busy || !Processes::lazily().seen_in(&sandbox).is_empty() {
             return Ok(false);
         }
         let as_left = held.is_as_left();
