@@ -299,10 +299,7 @@ pub fn is_another_repositorys(folder: &Path, entry: &Path) -> bool {
 fn leads_to(folder: &Path, git_dir: &Path) -> bool {
     let dot_git = folder.join(".git");
     let named = if dot_git.is_dir() { Some(dot_git) } else { folder_points_to(folder) };
-    let real = |path: &Path| path.canonicalize().ok();
-    named.is_some_and(|named| {
-        named == git_dir || real(&named).is_some_and(|path| Some(path) == real(git_dir))
-    })
+    named.is_some_and(|named| is_same(&named, git_dir))
 }
 
 /// The private git dir that a worktree folder names in its `.git` file.
