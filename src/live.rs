@@ -73,8 +73,10 @@ impl Processes {
                 return None;
             }
             let (user, its_parent) = user_and_parent(pid);
+            // One that has ended since uses nothing, whoever's it was.
+            let its_parent = its_parent?;
             let is_git = pid == parent && user.command == "git";
-            (!is_git && its_parent != Some(ours)).then_some((user, paths))
+            (!is_git && its_parent != ours).then_some((user, paths))
         });
         read.collect()
     }
