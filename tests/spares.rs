@@ -611,3 +611,34 @@ fn dir_and_another_root_have_no_spares() {
     spares.new_sandbox(&["two", "--root", &elsewhere.to_string_lossy()]);
     assert_eq!(spares.spares().len(), 1);
 }
+
+/// What somebody does in one: nobody takes it then, and nobody discards it.
+#[test]
+fn a_spare_that_somebody_works_in_is_theirs() {
+    for work in ["git checkout -q -b mine", "git bisect start -q && git bisect bad"] {
+        let mut spares = Spares::of(Test::new(), 1);
+        let spare = spares.only();
+        let output = spares.command("sh", &spare).args(["-euc", work]).output().unwrap();
+        assert!(output.status.success(), "{work}: {}", String::from_utf8_lossy(&output.stderr));
+        spares
+            .run(&["new", "fix"])
+            .stdout("$ROOT/fix\n")
+            .stderr("created sandbox 'fix': new branch 'fix' from 'main'\n")
+            .ok();
+        spares.git(&["config", "sandbox.spares", "0"]);
+        spares.tend();
+        assert!(spare.join("file").exists(), "{work}");
+        assert_eq!(spares.linked().len(), 2, "{work}");
+        if work.contains("checkout") {
+            let path = spare.display();
+            spares
+                .run(&["doctor"])
+                .stdout(&format!("{path}: somebody has worked in this spare\n"))
+                .stderr(&format!(
+                    "hint: git worktree unlock {path} makes it a sandbox\n\
+                     hint: git sandbox doctor --fix\n"
+                ))
+                .code(1);
+        }
+    }
+}

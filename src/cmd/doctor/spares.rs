@@ -26,6 +26,8 @@ impl Doctor<'_> {
             let Some(held) = Held::of(tree, home) else {
                 if Lock::if_free(&live::lock_path(&tree.entry))?.is_none() {
                     busy += 1;
+                } else if tree.record.branch.is_some() {
+                    self.worked_in(path);
                 } else {
                     let why = "a spare whose folder and entry do not name each other";
                     self.find("spare", path, why, None);
@@ -52,9 +54,7 @@ impl Doctor<'_> {
                 };
                 self.find("spare", path, "a spare that is not complete", Some(cure));
             } else {
-                self.find("spare", path, "somebody has worked in this spare", None);
-                let word = shell_word(&path.to_string_lossy());
-                self.hint(format!("git worktree unlock {word} makes it a sandbox"));
+                self.worked_in(path);
             }
         }
         if ready + outdated + busy > 0 {
@@ -65,6 +65,12 @@ impl Doctor<'_> {
             out.note(&format!("{all}: {}", parts.join(", ")));
         }
         Ok(())
+    }
+
+    fn worked_in(&mut self, path: &Path) {
+        self.find("spare", path, "somebody has worked in this spare", None);
+        let word = shell_word(&path.to_string_lossy());
+        self.hint(format!("git worktree unlock {word} makes it a sandbox"));
     }
 
     /// Whether every file is one that git wrote there; whatever cannot be told is somebody's.
