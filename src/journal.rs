@@ -253,6 +253,12 @@ fn new_name(name: &str) -> String {
     format!("{name}.new")
 }
 
+/// Removes what a crash left of replacing a file. Whoever may replace it must be alone.
+pub fn clear(path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let _ = fs::remove_file(path.with_file_name(new_name(&name)));
+}
+
 /// Replaces a small file, synced, by rename.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
 use crate::git::Git;
-use crate::journal::replace;
+use crate::journal::{self, replace};
 
 /// Makes entry and folder name each other.
 pub fn connect(entry: &Path, folder: &Path) -> Result<()> {
@@ -27,7 +27,11 @@ pub fn connect(entry: &Path, folder: &Path) -> Result<()> {
 
 fn write(file: &Path, lead: &[u8], path: &Path, old: &[u8]) -> Result<()> {
     let text = [lead, path.as_os_str().as_bytes(), b"\n"].concat();
-    if text == old { Ok(()) } else { replace(file, &text) }
+    if text != old {
+        return replace(file, &text);
+    }
+    journal::clear(file);
+    Ok(())
 }
 
 /// A submodule and its git dir name each other by relative paths: a folder that comes back under

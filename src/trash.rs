@@ -19,7 +19,7 @@ use crate::delete;
 use crate::error::{Doing, Error, Result};
 use crate::gather;
 use crate::git::Git;
-use crate::journal::{GONE, Journal, Pin, Stage, TRASH, TRASH_BESIDE, TREE};
+use crate::journal::{self, GONE, Journal, Pin, Stage, TRASH, TRASH_BESIDE, TREE};
 use crate::keep;
 use crate::name;
 use crate::out::Out;
@@ -119,6 +119,9 @@ impl Trash<'_> {
     pub fn recover(&self, worktrees: &Worktrees, out: Out) -> bool {
         let mut changed = false;
         for tree in &worktrees.linked {
+            if !tree.entry.as_os_str().is_empty() {
+                journal::clear(&tree.entry.join("locked"));
+            }
             let mended = self
                 .clear_stub(tree)
                 .and_then(|cleared| Ok(cleared || self.recover_one(tree, worktrees)?));

@@ -462,3 +462,15 @@ fn a_branch_that_moved_after_a_crash_does_not_keep_it_from_coming_back() {
     };
     after_a_crash_of_rm(commit, |_, said| assert!(!said.contains("warning: "), "{said}"));
 }
+
+#[test]
+fn what_a_crash_left_of_a_small_file_is_cleared() {
+    let scene = Scene::new(Variant::Locked);
+    let left = scene.test.app().join(".git/worktrees/box/locked.new");
+    write(&left, "");
+    scene.succeeds(&["list"]);
+    assert!(left.exists(), "looking changes nothing");
+    scene.succeeds(&["new", "other"]);
+    assert!(!left.exists());
+    scene.is_as_it_was();
+}
