@@ -16,6 +16,8 @@ pub fn connect(entry: &Path, folder: &Path) -> Result<()> {
     let old = crate::file::read_small(&gitdir).at("read", &gitdir)?;
     let new = if old.starts_with(b"/") { dot_git.clone() } else { relative(entry, &dot_git) };
     write(&gitdir, b"", &new, &old)?;
+    // Only in the entry: in the folder a file of that name may be the user's.
+    journal::clear(&gitdir);
     let old = crate::file::read_small(&dot_git).at("read", &dot_git)?;
     let Some(path) = old.strip_prefix(b"gitdir: ") else {
         let name = folder.to_string_lossy().into_owned();
@@ -27,11 +29,7 @@ pub fn connect(entry: &Path, folder: &Path) -> Result<()> {
 
 fn write(file: &Path, lead: &[u8], path: &Path, old: &[u8]) -> Result<()> {
     let text = [lead, path.as_os_str().as_bytes(), b"\n"].concat();
-    if text != old {
-        return replace(file, &text);
-    }
-    journal::clear(file);
-    Ok(())
+    if text == old { Ok(()) } else { replace(file, &text) }
 }
 
 /// A submodule and its git dir name each other by relative paths: a folder that comes back under

@@ -474,3 +474,13 @@ fn what_a_crash_left_of_a_small_file_is_cleared() {
     assert!(!left.exists());
     scene.is_as_it_was();
 }
+
+#[test]
+fn a_file_that_is_only_named_like_what_a_crash_leaves_stays() {
+    let scene = Scene::new(Variant::Detached);
+    let file = scene.test.at("box/.git.new");
+    write(&file, "mine\n");
+    scene.succeeds(&["rm", "--force", "box"]);
+    scene.succeeds(&["restore", "box"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine\n");
+}
