@@ -9,6 +9,7 @@
 mod fingerprint;
 mod seal;
 mod tend;
+#[path = "unchanged.rs"]
 mod untouched;
 
 use std::ffi::OsStr;

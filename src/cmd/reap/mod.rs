@@ -5,6 +5,7 @@
 //! stale. A dry run is the same without the last step.
 
 mod orphans;
+#[path = "trash.rs"]
 mod purged;
 
 use std::collections::HashMap;

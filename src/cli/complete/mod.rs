@@ -48,7 +48,7 @@ pub fn bash() -> String {
     });
     let names: Vec<&str> = COMMANDS.iter().map(|command| command.name).collect();
     fill(
-        include_str!("complete/template.bash"),
+        include_str!("template.bash"),
         &[
             ("COMMANDS", names.join(" ")),
             ("OPTIONS", lines(options)),
@@ -87,7 +87,7 @@ pub fn zsh() -> String {
         text + "\n      ;;"
     });
     fill(
-        include_str!("complete/template.zsh"),
+        include_str!("template.zsh"),
         &[
             ("COMMANDS", lines(commands)),
             ("ARGUMENTS", lines(arguments)),
@@ -132,7 +132,7 @@ pub fn fish() -> String {
         quoted(VERSION.help)
     );
     fill(
-        include_str!("complete/template.fish"),
+        include_str!("template.fish"),
         &[
             ("WHERE", lines(wheres)),
             ("COMPLETE", lines(names.chain([version]).chain(rows))),

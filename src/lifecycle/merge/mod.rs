@@ -7,8 +7,11 @@
 //! from both and then landed as a fast-forward. So until it is known that the merge succeeds, the
 //! sandbox is not touched at all, and the target only by `git merge` itself, which is undone.
 
+#[path = "scratch.rs"]
 mod away;
+#[path = "untracked.rs"]
 mod in_the_way;
+#[path = "make.rs"]
 mod made;
 
 use std::path::{Path, PathBuf};
