@@ -5,49 +5,66 @@
 # $cur, $words, $cword, $__git_cmd_idx, and __git, which runs git with the -C that was typed.
 
 # Every command.
-__git_sandbox_commands='new list show path run stop merge rm restore reap doctor setup'
+__git_sandbox_commands='new list show path diff rename run stop wait merge rm restore reap doctor setup hook'
 
 # The options of a command; those that take a value end in '='.
 __git_sandbox_options ()
 {
 	case $1 in
-	new) echo '--name= --branch= --from= --detach --count= --dir= --root= --author= --no-run --json --color= -h --help' ;;
-	list) echo '--all --names --describe -z --root= --json --color= -h --help' ;;
+	new) echo '--name= --branch= --from= --detach --count= --pr= --with-changes --dir= --root= --author= --no-run --background --restart --restart= --json --color= -h --help' ;;
+	list) echo '--all --wide --sort= --watch --names --describe -z --root= --json --color= -h --help' ;;
 	show) echo '--log --follow --root= --json --color= -h --help' ;;
 	path) echo '--color= -h --help' ;;
-	run) echo '--background --tmux --author= --color= -h --help' ;;
-	stop) echo '--rm -f --force --timeout= --all --root= --color= -h --help' ;;
+	diff) echo '--stat --name-only --json --color= -h --help' ;;
+	rename) echo '--root= --color= -h --help' ;;
+	run) echo '--background --restart --restart= --tmux --all --next= --author= --color= -h --help' ;;
+	stop) echo '--rm -f --force --release --timeout= --all --root= --color= -h --help' ;;
+	wait) echo '--all --timeout= --root= --color= -h --help' ;;
 	merge) echo '--into= --ff-only --squash --rebase -m --message= --branch= --keep --delete-branch -n --dry-run --root= --json --color= -h --help' ;;
 	rm) echo '-f --force -n --dry-run --delete-branch --root= --json --color= -h --help' ;;
 	restore) echo '--as= --all --names --describe --root= --json --color= -h --help' ;;
-	reap) echo '-n --dry-run --merged --older-than= -f --force --purge --all --quiet --finish --spares --root= --json --color= -h --help' ;;
+	reap) echo '-n --dry-run --merged --older-than= -f --force --purge --all --root= --json --color= -h --help' ;;
 	doctor) echo '--fix --root= --json --color= -h --help' ;;
-	setup) echo '--uninstall --print= --color= -h --help' ;;
+	setup) echo '--agent= --timer --uninstall --function= --print= --color= -h --help' ;;
+	hook) echo '--color= -h --help' ;;
 	esac
 }
 
-# What the value of an option is, as $kind; fails if the option takes none.
+# What the value of an option is, as $kind, and whether it is the next word, as $next; fails if the
+# option takes none.
 __git_sandbox_value ()
 {
+	next=yes
 	case $1 in
 	'new --name') kind='branch' ;;
 	'new --branch') kind='branch' ;;
 	'new --from') kind='commit' ;;
 	'new --count') kind='text' ;;
+	'new --pr') kind='text' ;;
 	'new --dir') kind='folder' ;;
 	'new --root') kind='folder' ;;
 	'new --author') kind='text' ;;
+	'new --restart') kind='text' next=no ;;
 	'new --color') kind='words auto always never' ;;
+	'list --sort') kind='words name age agent work' ;;
 	'list --root') kind='folder' ;;
 	'list --color') kind='words auto always never' ;;
 	'show --root') kind='folder' ;;
 	'show --color') kind='words auto always never' ;;
 	'path --color') kind='words auto always never' ;;
+	'diff --color') kind='words auto always never' ;;
+	'rename --root') kind='folder' ;;
+	'rename --color') kind='words auto always never' ;;
+	'run --restart') kind='text' next=no ;;
+	'run --next') kind='text' ;;
 	'run --author') kind='text' ;;
 	'run --color') kind='words auto always never' ;;
 	'stop --timeout') kind='text' ;;
 	'stop --root') kind='folder' ;;
 	'stop --color') kind='words auto always never' ;;
+	'wait --timeout') kind='text' ;;
+	'wait --root') kind='folder' ;;
+	'wait --color') kind='words auto always never' ;;
 	'merge --into') kind='branch' ;;
 	'merge -m' | 'merge --message') kind='text' ;;
 	'merge --branch') kind='branch' ;;
@@ -63,8 +80,11 @@ __git_sandbox_value ()
 	'reap --color') kind='words auto always never' ;;
 	'doctor --root') kind='folder' ;;
 	'doctor --color') kind='words auto always never' ;;
-	'setup --print') kind='words man bash zsh fish fish-conf' ;;
+	'setup --agent') kind='words claude' ;;
+	'setup --function') kind='text' ;;
+	'setup --print') kind='words man bash zsh fish fish-conf function-bash function-zsh function-fish' ;;
 	'setup --color') kind='words auto always never' ;;
+	'hook --color') kind='words auto always never' ;;
 	*) return 1 ;;
 	esac
 }
@@ -77,12 +97,17 @@ __git_sandbox_operand ()
 	'new '*) kind='text' ;;
 	'show 0') kind='sandbox' ;;
 	'path 0') kind='sandbox' ;;
+	'diff 0') kind='sandbox' ;;
+	'rename 0') kind='sandbox' ;;
+	'rename 1') kind='text' ;;
 	'run 0') kind='sandbox' ;;
 	'stop '*) kind='sandbox' ;;
+	'wait '*) kind='sandbox' ;;
 	'merge 0') kind='sandbox' ;;
 	'rm '*) kind='sandbox' ;;
 	'restore 0') kind='removed' ;;
 	'reap '*) kind='removed' ;;
+	'hook 0') kind='words claude' ;;
 	*) kind=text ;;
 	esac
 }
@@ -161,7 +186,7 @@ __git_sandbox_command_line ()
 
 _git_sandbox ()
 {
-	local command kind bare lead= word i=$((__git_cmd_idx + 1)) operands=0 IFS=$' \t\n'
+	local command kind next bare lead= word i=$((__git_cmd_idx + 1)) operands=0 IFS=$' \t\n'
 	# Where nothing fits, file names do not fit either.
 	compopt +o default +o bashdefault 2>/dev/null
 	COMPREPLY=()
@@ -191,7 +216,7 @@ _git_sandbox ()
 			__git_sandbox_operand "$command $operands"
 			__git_sandbox_offer "$kind"
 			return
-		elif __git_sandbox_value "$command $word"; then
+		elif __git_sandbox_value "$command $word" && [[ $next == yes ]]; then
 			if ((++i == cword)); then
 				[[ $cur == -* ]] || __git_sandbox_offer "$kind"
 				return
@@ -217,9 +242,11 @@ _git_sandbox ()
 				COMPREPLY+=("$option$end")
 			fi
 		done
-		if ((cword == __git_cmd_idx + 1)) && [[ --version == "$cur"* ]]; then
-			COMPREPLY+=('--version ')
-		fi
+		for option in -V --version; do
+			if ((cword == __git_cmd_idx + 1)) && [[ $option == "$cur"* ]]; then
+				COMPREPLY+=("$option ")
+			fi
+		done
 	elif [[ $runs == 0 && -n $bare ]] && ((operands >= bare)); then
 		__git_sandbox_command_line "$cword"
 	else

@@ -25,20 +25,26 @@ function __git_sandbox_where
     set -l bare
     switch $command
         case new
-            set valued --name --branch --from --count --dir --root --author --color
+            set valued --name --branch --from --count --pr --dir --root --author --color
             set runs yes
             set bare
         case list
-            set valued --root --color
+            set valued --sort --root --color
         case show
             set valued --root --color
         case path
             set valued --color
+        case diff
+            set valued --color
+        case rename
+            set valued --root --color
         case run
-            set valued --author --color
+            set valued --next --author --color
             set runs yes
             set bare 1
         case stop
+            set valued --timeout --root --color
+        case wait
             set valued --timeout --root --color
         case merge
             set valued --into -m --message --branch --root --color
@@ -51,7 +57,9 @@ function __git_sandbox_where
         case doctor
             set valued --root --color
         case setup
-            set valued --print --color
+            set valued --agent --function --print --color
+        case hook
+            set valued --color
     end
     set -l operands 0
     while set -q words[1]
@@ -156,33 +164,44 @@ end
 complete -c git-sandbox -f
 complete -c git-sandbox -n __git_sandbox_runs -a '(__git_sandbox_command_line)'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a new -d 'create or resume a sandbox and print its path'
-complete -c git-sandbox -n '__git_sandbox_in ""' -a list -d 'list the sandboxes with state, age, expiry and task'
+complete -c git-sandbox -n '__git_sandbox_in ""' -a list -d 'list the sandboxes: who works in them, what they hold, age and task'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a show -d 'show everything known about one sandbox'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a path -d 'print the path of a sandbox'
+complete -c git-sandbox -n '__git_sandbox_in ""' -a diff -d 'show what a sandbox changed since it left its base'
+complete -c git-sandbox -n '__git_sandbox_in ""' -a rename -d 'rename a sandbox: its branch and its folder together'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a run -d 'run a command in a sandbox, marking it in use'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a stop -d 'end what runs in a sandbox; the sandbox stays'
+complete -c git-sandbox -n '__git_sandbox_in ""' -a wait -d 'wait until what runs in a sandbox has ended'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a merge -d 'merge its branch back and, once that is confirmed, remove it'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a rm -d 'move sandboxes to the trash, unless there is work in them'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a restore -d 'bring a removed sandbox back as it was, or list those that can be'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a reap -d 'retire stale sandboxes and empty what is safe to empty from the trash'
 complete -c git-sandbox -n '__git_sandbox_in ""' -a doctor -d 'find what crashes, moves and other tools left behind, and repair it'
-complete -c git-sandbox -n '__git_sandbox_in ""' -a setup -d 'install the man page and the completions for the current user'
-complete -c git-sandbox -n 'test (count (commandline -opc)) = 1' -l version -d 'show the version'
+complete -c git-sandbox -n '__git_sandbox_in ""' -a setup -d 'install man page, completions and the '\''sb'\'' function for the current user'
+complete -c git-sandbox -n '__git_sandbox_in ""' -a hook -d 'serve an agent that makes worktrees of its own'
+complete -c git-sandbox -n 'test (count (commandline -opc)) = 1' -s V -l version -d 'show the version'
 complete -c git-sandbox -n '__git_sandbox_in new' -l name -x -a '(__git_sandbox_branch)' -d 'use this branch; every operand is then part of the task'
 complete -c git-sandbox -n '__git_sandbox_in new' -l branch -x -a '(__git_sandbox_branch)' -d 'use this branch in the folder that <name> gives'
 complete -c git-sandbox -n '__git_sandbox_in new' -l from -x -a '(__git_sandbox_commit)' -d 'start there instead of at HEAD'
 complete -c git-sandbox -n '__git_sandbox_in new' -l detach -d 'make no branch: a detached HEAD in exploration-<name>'
 complete -c git-sandbox -n '__git_sandbox_in new' -l count -x -d 'make a pool: <name>-1 to <name>-<n>'
+complete -c git-sandbox -n '__git_sandbox_in new' -l pr -x -d 'use this pull or merge request: a number, <remote>/<number> or an address'
+complete -c git-sandbox -n '__git_sandbox_in new' -l with-changes -d 'copy the uncommitted changes of the current worktree into it'
 complete -c git-sandbox -n '__git_sandbox_in new' -l dir -x -a '(__git_sandbox_folder)' -d 'put it into this folder; it will never be reaped'
 complete -c git-sandbox -n '__git_sandbox_in new' -l root -x -a '(__git_sandbox_folder)' -d 'keep sandboxes below this folder instead of sandbox.root'
 complete -c git-sandbox -n '__git_sandbox_in new' -l author -x -d 'author and committer there, as '\''Name <email>'\'''
 complete -c git-sandbox -n '__git_sandbox_in new' -l no-run -d 'only create it, even with sandbox.agent set'
+complete -c git-sandbox -n '__git_sandbox_in new' -l background -d 'run it in the background, with a log'
+complete -c git-sandbox -n '__git_sandbox_in new' -l restart -f -d 'start it again when it fails, until n quick failures in a row (5)'
 complete -c git-sandbox -n '__git_sandbox_in new' -l json -d 'print the answer as JSON'
 complete -c git-sandbox -n '__git_sandbox_in new' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
 complete -c git-sandbox -n '__git_sandbox_in new' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in new' -l help -d 'show the options with their meaning'
 complete -c git-sandbox -n '__git_sandbox_operand new 0 0' -a '(__git_sandbox_branch)'
 complete -c git-sandbox -n '__git_sandbox_in list' -l all -d 'those of every repository below the root'
+complete -c git-sandbox -n '__git_sandbox_in list' -l wide -d 'also show size, upstream and path'
+complete -c git-sandbox -n '__git_sandbox_in list' -l sort -x -a 'name age agent work' -d 'sort by name, age, agent or work'
+complete -c git-sandbox -n '__git_sandbox_in list' -l watch -d 'show the list again every 2 s, until Ctrl-C'
 complete -c git-sandbox -n '__git_sandbox_in list' -l names -d 'print names only'
 complete -c git-sandbox -n '__git_sandbox_in list' -l describe -d 'with --names: add a tab and a few words, as completion shows them'
 complete -c git-sandbox -n '__git_sandbox_in list' -s z -d 'print paths only, each ended by a NUL'
@@ -191,7 +210,7 @@ complete -c git-sandbox -n '__git_sandbox_in list' -l json -d 'print the answer 
 complete -c git-sandbox -n '__git_sandbox_in list' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
 complete -c git-sandbox -n '__git_sandbox_in list' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in list' -l help -d 'show the options with their meaning'
-complete -c git-sandbox -n '__git_sandbox_in show' -l log -d 'print the log of its background commands'
+complete -c git-sandbox -n '__git_sandbox_in show' -l log -d 'print the log of its last background command'
 complete -c git-sandbox -n '__git_sandbox_in show' -l follow -d 'print the log and go on until nothing runs in it'
 complete -c git-sandbox -n '__git_sandbox_in show' -l root -x -a '(__git_sandbox_folder)' -d 'keep sandboxes below this folder instead of sandbox.root'
 complete -c git-sandbox -n '__git_sandbox_in show' -l json -d 'print the answer as JSON'
@@ -203,8 +222,23 @@ complete -c git-sandbox -n '__git_sandbox_in path' -l color -x -a 'auto always n
 complete -c git-sandbox -n '__git_sandbox_in path' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in path' -l help -d 'show the options with their meaning'
 complete -c git-sandbox -n '__git_sandbox_operand path 0 0' -a '(__git_sandbox_sandbox)'
+complete -c git-sandbox -n '__git_sandbox_in diff' -l stat -d 'show how many lines changed in each file'
+complete -c git-sandbox -n '__git_sandbox_in diff' -l name-only -d 'show the names of the changed files only'
+complete -c git-sandbox -n '__git_sandbox_in diff' -l json -d 'print the answer as JSON'
+complete -c git-sandbox -n '__git_sandbox_in diff' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
+complete -c git-sandbox -n '__git_sandbox_in diff' -s h -d 'show the usage'
+complete -c git-sandbox -n '__git_sandbox_in diff' -l help -d 'show the options with their meaning'
+complete -c git-sandbox -n '__git_sandbox_operand diff 0 0' -a '(__git_sandbox_sandbox)'
+complete -c git-sandbox -n '__git_sandbox_in rename' -l root -x -a '(__git_sandbox_folder)' -d 'keep sandboxes below this folder instead of sandbox.root'
+complete -c git-sandbox -n '__git_sandbox_in rename' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
+complete -c git-sandbox -n '__git_sandbox_in rename' -s h -d 'show the usage'
+complete -c git-sandbox -n '__git_sandbox_in rename' -l help -d 'show the options with their meaning'
+complete -c git-sandbox -n '__git_sandbox_operand rename 0 0' -a '(__git_sandbox_sandbox)'
 complete -c git-sandbox -n '__git_sandbox_in run' -l background -d 'run it in the background, with a log'
+complete -c git-sandbox -n '__git_sandbox_in run' -l restart -f -d 'start it again when it fails, until n quick failures in a row (5)'
 complete -c git-sandbox -n '__git_sandbox_in run' -l tmux -d 'run it in a window of the tmux session sandbox-<project>'
+complete -c git-sandbox -n '__git_sandbox_in run' -l all -d 'in every sandbox that has a task and is idle'
+complete -c git-sandbox -n '__git_sandbox_in run' -l next -x -d 'give this task to the next idle sandbox, and run it there'
 complete -c git-sandbox -n '__git_sandbox_in run' -l author -x -d 'author and committer there, as '\''Name <email>'\'''
 complete -c git-sandbox -n '__git_sandbox_in run' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
 complete -c git-sandbox -n '__git_sandbox_in run' -s h -d 'show the usage'
@@ -212,6 +246,7 @@ complete -c git-sandbox -n '__git_sandbox_in run' -l help -d 'show the options w
 complete -c git-sandbox -n '__git_sandbox_operand run 0 0' -a '(__git_sandbox_sandbox)'
 complete -c git-sandbox -n '__git_sandbox_in stop' -l rm -d 'also remove it, if that is safe'
 complete -c git-sandbox -n '__git_sandbox_in stop' -s f -l force -d 'remove what has work in it; twice: also what is locked or in use'
+complete -c git-sandbox -n '__git_sandbox_in stop' -l release -d 'clear the task: the sandbox is free for another'
 complete -c git-sandbox -n '__git_sandbox_in stop' -l timeout -x -d 'kill what has not ended after so long, instead of 10 s'
 complete -c git-sandbox -n '__git_sandbox_in stop' -l all -d 'in every sandbox of this repository'
 complete -c git-sandbox -n '__git_sandbox_in stop' -l root -x -a '(__git_sandbox_folder)' -d 'keep sandboxes below this folder instead of sandbox.root'
@@ -219,6 +254,13 @@ complete -c git-sandbox -n '__git_sandbox_in stop' -l color -x -a 'auto always n
 complete -c git-sandbox -n '__git_sandbox_in stop' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in stop' -l help -d 'show the options with their meaning'
 complete -c git-sandbox -n '__git_sandbox_operand stop 0' -a '(__git_sandbox_sandbox)'
+complete -c git-sandbox -n '__git_sandbox_in wait' -l all -d 'for every sandbox of this repository'
+complete -c git-sandbox -n '__git_sandbox_in wait' -l timeout -x -d 'fail when something still runs after so long'
+complete -c git-sandbox -n '__git_sandbox_in wait' -l root -x -a '(__git_sandbox_folder)' -d 'keep sandboxes below this folder instead of sandbox.root'
+complete -c git-sandbox -n '__git_sandbox_in wait' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
+complete -c git-sandbox -n '__git_sandbox_in wait' -s h -d 'show the usage'
+complete -c git-sandbox -n '__git_sandbox_in wait' -l help -d 'show the options with their meaning'
+complete -c git-sandbox -n '__git_sandbox_operand wait 0' -a '(__git_sandbox_sandbox)'
 complete -c git-sandbox -n '__git_sandbox_in merge' -l into -x -a '(__git_sandbox_branch)' -d 'merge into this branch instead of the one it started from'
 complete -c git-sandbox -n '__git_sandbox_in merge' -l ff-only -d 'only if the other branch has no commits of its own'
 complete -c git-sandbox -n '__git_sandbox_in merge' -l squash -d 'bring all its changes in as one commit'
@@ -259,9 +301,6 @@ complete -c git-sandbox -n '__git_sandbox_in reap' -l older-than -x -d 'retire w
 complete -c git-sandbox -n '__git_sandbox_in reap' -s f -l force -d 'also retire stale ones with work in them'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l purge -d 'delete from the trash now what has nothing to lose, or what is named'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l all -d 'those of every repository below the root'
-complete -c git-sandbox -n '__git_sandbox_in reap' -l quiet -d 'say nothing; the next command says what was done'
-complete -c git-sandbox -n '__git_sandbox_in reap' -l finish -d 'only go on deleting what an earlier run purged'
-complete -c git-sandbox -n '__git_sandbox_in reap' -l spares -d 'only prepare the spares that sandbox.spares asks for, and delete others'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l root -x -a '(__git_sandbox_folder)' -d 'keep sandboxes below this folder instead of sandbox.root'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l json -d 'print the answer as JSON'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
@@ -274,8 +313,15 @@ complete -c git-sandbox -n '__git_sandbox_in doctor' -l json -d 'print the answe
 complete -c git-sandbox -n '__git_sandbox_in doctor' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
 complete -c git-sandbox -n '__git_sandbox_in doctor' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in doctor' -l help -d 'show the options with their meaning'
+complete -c git-sandbox -n '__git_sandbox_in setup' -l agent -x -a 'claude' -d 'have this agent make its worktrees with git sandbox'
+complete -c git-sandbox -n '__git_sandbox_in setup' -l timer -d 'clean up once a day: git sandbox reap --all --quiet'
 complete -c git-sandbox -n '__git_sandbox_in setup' -l uninstall -d 'remove what setup installed'
-complete -c git-sandbox -n '__git_sandbox_in setup' -l print -x -a 'man bash zsh fish fish-conf' -d 'print one of the files, for packagers'
+complete -c git-sandbox -n '__git_sandbox_in setup' -l function -x -d 'call the shell function so, instead of '\''sb'\'''
+complete -c git-sandbox -n '__git_sandbox_in setup' -l print -x -a 'man bash zsh fish fish-conf function-bash function-zsh function-fish' -d 'print one of the files, for packagers'
 complete -c git-sandbox -n '__git_sandbox_in setup' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
 complete -c git-sandbox -n '__git_sandbox_in setup' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in setup' -l help -d 'show the options with their meaning'
+complete -c git-sandbox -n '__git_sandbox_in hook' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
+complete -c git-sandbox -n '__git_sandbox_in hook' -s h -d 'show the usage'
+complete -c git-sandbox -n '__git_sandbox_in hook' -l help -d 'show the options with their meaning'
+complete -c git-sandbox -n '__git_sandbox_operand hook 0 0' -a 'claude'

@@ -7,17 +7,16 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::spec::Command;
-
 /// The result of almost everything here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What went wrong.
 #[derive(Debug)]
 pub enum Error {
-    Usage { message: String, nearest: Option<String>, command: Option<&'static Command> },
+    Usage { message: String, nearest: Option<String>, usage: String },
+    UnknownCommand { word: String, synonym: Option<&'static str>, nearest: Option<String> },
     NotARepository,
-    UnreadableRepository { why: String },
+    UnreadableRepository { why: String, remedy: Vec<String> },
     NoGit,
     OldGit { version: String },
     Git { doing: String, why: String },
@@ -25,7 +24,7 @@ pub enum Error {
     OddFile { path: PathBuf },
     NoCommits,
     NoStart { commit: String },
-    BadName { name: String, why: &'static str, slug: String },
+    BadName { name: String, why: &'static str, slug: String, is_commit: bool },
     NotText { what: &'static str },
     CheckedOutInMain { branch: String, slug: String },
     FromExisting { branch: String, place: String },
@@ -33,8 +32,15 @@ pub enum Error {
     Root { root: PathBuf, why: String, hint: Option<String> },
     FolderTaken { path: PathBuf },
     RestoreTaken { path: PathBuf, name: String },
-    Refused { name: String, why: String, force: Option<&'static str> },
-    HeldInTrash { branch: String, id: String },
+    Refused { name: String, why: String, first: Option<String>, force: Option<&'static str> },
+    NoRequest { number: u64, remote: String },
+    NoRemote { remote: String },
+    ChangesConflict { paths: Vec<PathBuf> },
+    CarryIntoExisting { name: String },
+    NotRenamed { name: String, why: String },
+    MainWorktree { name: String },
+    InTrash { name: String, id: String },
+    NotRemoved { name: String, path: PathBuf },
     UnknownTrash { name: String, nearest: Option<String> },
     NotThere { name: String, path: PathBuf, why: &'static str },
     Damaged { name: String, why: String },
@@ -45,6 +51,7 @@ pub enum Error {
     UnknownSandbox { name: String, nearest: Option<String> },
     Ambiguous { word: String, candidates: Vec<String> },
     NotInASandbox,
+    NoMainWorktree,
     NoBase { name: String },
     NotMerged { name: String, into: Option<String>, why: String, hint: Option<String> },
     Config { key: String, value: String, wanted: &'static str },
@@ -52,6 +59,11 @@ pub enum Error {
     NoProgram { program: String },
     NotExecutable { program: String },
     NoTmux,
+    NoneIdle { task: String },
+    StillRunning { names: Vec<String> },
+    NotJson { path: PathBuf, why: String },
+    OtherHook { path: PathBuf, event: &'static str },
+    BadEvent { why: String },
     NoHome,
     NotInstalledByUs { path: PathBuf },
     Interrupted { signal: u8 },
@@ -62,7 +74,7 @@ impl Error {
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {
-            Error::Usage { .. } => 129,
+            Error::Usage { .. } | Error::UnknownCommand { .. } => 129,
             Error::NoProgram { .. } => 127,
             Error::NotExecutable { .. } => 126,
             Error::Interrupted { signal } => 128 + signal,
@@ -75,103 +87,20 @@ impl Error {
     pub fn is_silent(&self) -> bool {
         matches!(self, Error::ClosedPipe)
     }
-
-    /// What to do about it, one line each.
-    pub fn hints(&self) -> Vec<String> {
-        match self {
-            Error::Usage { nearest: Some(word), .. }
-            | Error::UnknownSandbox { nearest: Some(word), .. }
-            | Error::UnknownTrash { nearest: Some(word), .. } => {
-                vec![format!("did you mean '{word}'?")]
-            }
-            Error::NoGit => vec!["install git 2.36 or later and put it on PATH".into()],
-            Error::OldGit { .. } => vec!["install git 2.36 or later".into()],
-            Error::NoCommits => {
-                vec!["make one first: git commit --allow-empty -m 'Initial commit'".into()]
-            }
-            Error::BadName { name, slug, .. } if name.contains(char::is_whitespace) => {
-                vec![format!("git sandbox new {slug} {}", shell_word(name))]
-            }
-            Error::BadName { slug, .. } => vec![format!("git sandbox new {slug}")],
-            Error::CheckedOutInMain { branch, slug } => {
-                vec![format!("git sandbox new {} --from {}", shell_word(slug), shell_word(branch))]
-            }
-            Error::FromExisting { branch, .. } => {
-                let word = shell_word(branch);
-                vec![format!("to use it as it is: git sandbox new {word}")]
-            }
-            Error::BranchInTheWay { branch, .. } => {
-                let flat = branch.replace('/', "-");
-                let other = if flat == *branch { format!("{flat}-2") } else { flat };
-                vec![format!("git sandbox new {}", shell_word(&other))]
-            }
-            Error::NoStart { .. } => vec!["name a branch, a tag or a commit".into()],
-            Error::Root { hint: Some(hint), .. } | Error::NotMerged { hint: Some(hint), .. } => {
-                vec![hint.clone()]
-            }
-            Error::RestoreTaken { name, .. } => {
-                let other = shell_word(&format!("{name}-2"));
-                vec![format!("git sandbox restore {} --as {other}", shell_word(name))]
-            }
-            Error::Refused { name, force: Some(force), .. } => {
-                let name = shell_word(name);
-                vec![format!("to move it to the trash as it is: git sandbox rm {force} {name}")]
-            }
-            Error::HeldInTrash { id, .. } => {
-                vec![format!("git sandbox restore {}", shell_word(id))]
-            }
-            Error::UnknownTrash { .. } => {
-                vec!["'git sandbox restore' lists what can be brought back".into()]
-            }
-            Error::NotThere { path, .. } => vec![
-                "mount the disk it is on, or, if it is gone for good:".into(),
-                format!(
-                    "git worktree remove --force --force {}",
-                    shell_word(&path.to_string_lossy())
-                ),
-            ],
-            Error::OddFile { path } => vec![format!("rm {}", shell_word(&path.to_string_lossy()))],
-            Error::Damaged { .. } => vec!["git worktree repair".into()],
-            Error::Unfinished { name } | Error::Gone { name } => {
-                vec![format!("git sandbox new {}", shell_word(name))]
-            }
-            Error::Moved { .. } => vec!["git sandbox doctor --fix".into()],
-            Error::NotForgotten { path, .. } => vec![
-                "if you can do without them:".into(),
-                format!(
-                    "git worktree remove --force --force {}",
-                    shell_word(&path.to_string_lossy())
-                ),
-            ],
-            Error::UnknownSandbox { .. } => {
-                vec!["'git sandbox list' shows what there is".into()]
-            }
-            Error::Ambiguous { candidates, .. } => candidates.clone(),
-            Error::NoBase { .. } => vec!["name one with '--into <branch>'".into()],
-            Error::NotInASandbox => vec!["name one that 'git sandbox list' shows".into()],
-            Error::NoTmux => {
-                vec!["install tmux, or use 'git sandbox run --background'".into()]
-            }
-            Error::NotInstalledByUs { path } => {
-                let path = shell_word(&path.to_string_lossy());
-                vec![format!("to keep it aside: mv {path} {path}.orig")]
-            }
-            Error::Config { key, .. } if key.contains('.') => {
-                vec![format!("git config --show-origin --get-all {key}")]
-            }
-            _ => Vec::new(),
-        }
-    }
 }
 
 impl fmt::Display for Error {
+    #[expect(clippy::too_many_lines, reason = "one arm for each error")]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::Usage { message, .. } => f.write_str(message),
+            Error::UnknownCommand { word, .. } => write!(f, "unknown command '{word}'"),
             Error::NotARepository => {
                 f.write_str("git sandbox can only be used within a Git repository")
             }
-            Error::UnreadableRepository { why } => write!(f, "cannot use this repository: {why}"),
+            Error::UnreadableRepository { why, .. } => {
+                write!(f, "cannot use this repository: {why}")
+            }
             Error::NoGit => f.write_str("cannot find git on PATH"),
             Error::OldGit { version } => {
                 write!(f, "git {version} is too old: git sandbox needs 2.36 or later")
@@ -206,11 +135,25 @@ impl fmt::Display for Error {
                 write!(f, "cannot restore '{name}': '{}' already exists", path.display())
             }
             Error::Refused { name, why, .. } => write!(f, "cannot remove '{name}': {why}"),
-            Error::HeldInTrash { branch, .. } => {
-                write!(
-                    f,
-                    "branch '{branch}' is held by a removed sandbox with work in progress on it"
-                )
+            Error::NoRequest { number, remote } => {
+                write!(f, "'{remote}' has no pull or merge request {number}")
+            }
+            Error::NoRemote { remote } => write!(f, "there is no remote '{remote}'"),
+            Error::ChangesConflict { paths } => {
+                let paths: Vec<_> =
+                    paths.iter().map(|path| format!("'{}'", path.display())).collect();
+                write!(f, "cannot bring the changes along: conflicts in {}", paths.join(", "))
+            }
+            Error::CarryIntoExisting { name } => {
+                write!(f, "cannot bring the changes along: sandbox '{name}' is there already")
+            }
+            Error::NotRenamed { name, why } => write!(f, "cannot rename '{name}': {why}"),
+            Error::MainWorktree { name } => {
+                write!(f, "cannot remove '{name}': it is the main worktree")
+            }
+            Error::InTrash { name, .. } => write!(f, "sandbox '{name}' was removed"),
+            Error::NotRemoved { name, path } => {
+                write!(f, "sandbox '{name}' was not removed: it is at '{}'", path.display())
             }
             Error::UnknownTrash { name, .. } => write!(f, "no removed sandbox is called '{name}'"),
             Error::NotThere { name, path, why } => {
@@ -240,6 +183,9 @@ impl fmt::Display for Error {
                 write!(f, "cannot merge '{name}' into '{into}': {why}")
             }
             Error::NotInASandbox => f.write_str("not inside a sandbox, and none was named"),
+            Error::NoMainWorktree => {
+                f.write_str("there is no main worktree: the repository is bare")
+            }
             Error::Config { key, value, wanted } => {
                 write!(f, "bad value '{value}' for '{key}': {wanted}")
             }
@@ -247,6 +193,17 @@ impl fmt::Display for Error {
             Error::NoProgram { program } => write!(f, "cannot run '{program}': no such program"),
             Error::NotExecutable { program } => write!(f, "cannot run '{program}': not executable"),
             Error::NoTmux => f.write_str("cannot open a tmux window: tmux is not on PATH"),
+            Error::NoneIdle { .. } => f.write_str("no idle sandbox is free for another task"),
+            Error::StillRunning { names } => {
+                write!(f, "still running: {}", names.join(", "))
+            }
+            Error::NotJson { path, why } => {
+                write!(f, "cannot edit '{}': it is not understood as JSON: {why}", path.display())
+            }
+            Error::OtherHook { path, event } => {
+                write!(f, "another hook for {event} is set in '{}'", path.display())
+            }
+            Error::BadEvent { why } => write!(f, "cannot understand the event on stdin: {why}"),
             Error::NoHome => f.write_str("cannot install anything: HOME is not set"),
             Error::NotInstalledByUs { path } => {
                 write!(f, "'{}' is in the way: it is not from git sandbox setup", path.display())
@@ -291,30 +248,9 @@ pub fn plain(error: &io::Error) -> String {
     }
 }
 
-/// A word as a shell takes it, quoted only where it must be.
-pub fn shell_word(word: &str) -> String {
-    let bare = |c: char| c.is_alphanumeric() || "-_./+@%:,=".contains(c);
-    if !word.is_empty() && word.chars().all(bare) && !word.starts_with('=') {
-        word.to_owned()
-    } else if word.contains(['"', '$', '`', '\\', '!']) {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    } else {
-        format!("\"{word}\"")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn shell_words_are_quoted_where_they_must_be() {
-        assert_eq!(shell_word("feat/ui-2"), "feat/ui-2");
-        assert_eq!(shell_word("Fix the bug"), "\"Fix the bug\"");
-        assert_eq!(shell_word("it's"), "\"it's\"");
-        assert_eq!(shell_word("it's $HOME"), r"'it'\''s $HOME'");
-        assert_eq!(shell_word(""), "\"\"");
-    }
 
     #[test]
     fn system_errors_read_like_gits() {

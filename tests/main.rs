@@ -2,149 +2,66 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, clippy::print_stderr)]
 
-#[path = "list/age.rs"]
-mod age;
-#[path = "session/agent.rs"]
-mod agent;
-#[path = "session/author.rs"]
-mod author;
-#[path = "reap/auto.rs"]
-mod auto_reap;
-#[path = "session/background.rs"]
-mod background;
-#[path = "new/crash.rs"]
-mod crash;
-#[path = "doctor/findings.rs"]
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+mod docs;
 mod doctor;
-#[path = "doctor/moved.rs"]
-mod doctor_moved;
-#[path = "git/environment.rs"]
-mod environment;
-#[path = "new/folders.rs"]
-mod folders;
-#[path = "new/checkout.rs"]
-mod hook;
-#[path = "hostile/pointers.rs"]
+mod fixture;
+mod git;
 mod hostile;
-#[path = "hostile/config.rs"]
-mod hostile_config;
-#[path = "hostile/env.rs"]
-mod hostile_env;
-#[path = "hostile/files.rs"]
-mod hostile_files;
-#[path = "hostile/names.rs"]
-mod hostile_names;
-#[path = "remove/in_use.rs"]
-mod in_use;
-#[path = "session/in_use.rs"]
-mod in_use_run;
-#[path = "new/include.rs"]
-mod include;
-#[path = "remove/kinds.rs"]
-mod kinds;
-#[path = "list/output.rs"]
 mod list;
-#[path = "list/terminal.rs"]
-mod list_terminal;
-#[path = "merge/outcome.rs"]
 mod merge;
-#[path = "merge/crash.rs"]
-mod merge_crash;
-#[path = "merge/hooks.rs"]
-mod merge_hooks;
-#[path = "merge/refuse.rs"]
-mod merge_refuse;
-#[path = "merge/merged.rs"]
-mod merged;
-#[path = "fixture/merge.rs"]
-mod merging;
-#[path = "new/branch.rs"]
 mod new;
-#[path = "session/ordinary_user.rs"]
-mod ordinary_user;
-#[path = "trash/orphans.rs"]
-mod orphans;
-#[path = "new/parallel.rs"]
-mod parallel;
-#[path = "list/path.rs"]
-mod path;
-#[path = "remove/power.rs"]
-mod power;
-#[path = "git/processes.rs"]
-mod processes;
-#[path = "trash/put_away.rs"]
-mod purge;
-mod purge_crash;
-#[path = "trash/purge_doubt.rs"]
-mod purge_doubt;
-#[path = "docs/readme.rs"]
-mod readme;
-#[path = "reap/periods.rs"]
 mod reap;
-#[path = "reap/all.rs"]
-mod reap_all;
-#[path = "reap/used.rs"]
-mod reap_used;
-#[path = "reap/verdict.rs"]
-mod reap_verdict;
-#[path = "new/refuse.rs"]
-mod refuse;
-#[path = "fixture/state.rs"]
-mod removal;
-#[path = "remove/crash.rs"]
-mod removal_crash;
-#[path = "fixture/home.rs"]
-mod repo;
-#[path = "restore/outcome.rs"]
+mod remove;
+mod rename;
 mod restore;
-#[path = "restore/branch.rs"]
-mod restore_branch;
-#[path = "new/resume.rs"]
-mod resume;
-#[path = "remove/rm.rs"]
-mod rm;
-#[path = "remove/branch.rs"]
-mod rm_branch;
-#[path = "remove/missing.rs"]
-mod rm_missing;
-#[path = "remove/places.rs"]
-mod rm_places;
-#[path = "new/root.rs"]
-mod root;
-#[path = "session/run.rs"]
-mod run;
-#[path = "fixture/lab.rs"]
 mod session;
-#[path = "setup/files.rs"]
 mod setup;
-#[path = "new/setup.rs"]
-mod setup_commands;
-#[path = "setup/shells.rs"]
-mod shells;
-#[path = "list/show.rs"]
-mod show;
-#[path = "spares/take.rs"]
 mod spares;
-#[path = "spares/crash.rs"]
-mod spares_crash;
-mod stale;
-#[path = "session/stop.rs"]
-mod stop;
-#[path = "new/stub.rs"]
-mod stub;
-#[path = "docs/generated.rs"]
-mod sync;
-#[path = "docs/man.rs"]
-mod sync_man;
-#[path = "session/tmux.rs"]
-mod tmux;
-#[path = "trash/entries.rs"]
 mod trash;
-#[path = "remove/untouched.rs"]
-mod untouched;
-#[path = "docs/usage.rs"]
-mod usage;
-#[path = "fixture/work/files.rs"]
-mod work;
-#[path = "fixture/work/history.rs"]
-mod work_history;
+
+/// Returns a file and all files that its `mod` lines lead to.
+fn listed_from(file: &Path) -> BTreeSet<PathBuf> {
+    let folder = match file.file_stem().unwrap().to_str().unwrap() {
+        "main" | "mod" => file.parent().unwrap().to_owned(),
+        stem => file.with_file_name(stem),
+    };
+    let text = fs::read_to_string(file).unwrap();
+    let modules = text.lines().filter_map(|line| {
+        let line = line.trim_start();
+        line.strip_prefix("pub ").unwrap_or(line).strip_prefix("mod ")?.strip_suffix(';')
+    });
+    let files = modules.map(|name| {
+        let file = folder.join(name).with_extension("rs");
+        if file.exists() { file } else { folder.join(name).join("mod.rs") }
+    });
+    let mut listed: BTreeSet<_> = files.flat_map(|file| listed_from(&file)).collect();
+    listed.insert(file.to_owned());
+    listed
+}
+
+/// Returns all Rust files below a folder.
+fn rust_files(folder: &Path) -> BTreeSet<PathBuf> {
+    let paths = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let (folders, files): (Vec<_>, Vec<_>) = paths.partition(|path| path.is_dir());
+    let mut found: BTreeSet<_> = folders.iter().flat_map(|folder| rust_files(folder)).collect();
+    found.extend(files.into_iter().filter(|file| file.extension().is_some_and(|end| end == "rs")));
+    found
+}
+
+/// Cargo does not compile a file that no `mod` line names, and its tests would silently never run.
+/// This test is in `main.rs` because here it cannot be forgotten in the same way.
+#[test]
+fn every_file_is_listed_as_a_module() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut listed = listed_from(&tests.join("main.rs"));
+    for target in ["model/main.rs", "layers.rs"] {
+        listed.extend(listed_from(&tests.join(target)));
+    }
+    let found = rust_files(&tests);
+    let unlisted: Vec<_> = found.difference(&listed).collect();
+    assert!(unlisted.is_empty(), "no 'mod' line names these files: {unlisted:#?}");
+}

@@ -7,8 +7,11 @@ use std::ffi::{OsStr, OsString};
 
 use lexopt::Arg;
 
+use crate::cli::help;
+use crate::cli::job::Job;
+use crate::cli::spec::{self, AfterDashes, COMMANDS, Command, Kind, LIST, Opt, SYNONYMS};
 use crate::error::{Error, Result};
-use crate::spec::{self, AfterDashes, COMMANDS, Command, Kind, LIST, Opt, Times};
+use crate::ui::words::nearest;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub enum Request {
     Help(Option<&'static Command>),
     /// `--version`
     Version,
+    /// Work that this program starts by itself.
+    Job(Job),
 }
 
 /// A command with its options and operands.
@@ -65,7 +70,19 @@ impl Args {
 
     /// A usage error of this command.
     pub fn wrong(&self, message: impl Into<String>) -> Error {
-        Error::Usage { message: message.into(), nearest: None, command: Some(self.command) }
+        let usage = help::usage(Some(self.command));
+        Error::Usage { message: message.into(), nearest: None, usage }
+    }
+
+    /// A usage error when an option was given without the one that it belongs to.
+    pub fn needs(&self, option: &Opt, other: &Opt) -> Result<()> {
+        match self.has(option) && !self.has(other) {
+            true => {
+                let (option, other) = (option.typed(), other.typed());
+                Err(self.wrong(format!("option '{option}' needs '{other}'")))
+            }
+            false => Ok(()),
+        }
     }
 
     /// A usage error when more than one of these options was given.
@@ -83,13 +100,17 @@ impl Args {
 
 /// Reads the arguments that follow the program's name.
 pub fn parse(argv: impl IntoIterator<Item = OsString>) -> Result<Request> {
+    let argv: Vec<OsString> = argv.into_iter().collect();
+    if let Some(job) = Job::named(argv.iter().cloned()) {
+        return Ok(Request::Job(job));
+    }
     let mut parser = lexopt::Parser::from_args(argv);
     let first = parser.try_raw_args().and_then(|raw| raw.peek().map(OsStr::to_os_string));
     let command = match first.as_ref().map(|word| word.to_string_lossy()) {
         None => return Ok(Request::Run(Args::of(&LIST))),
         Some(word) if word == "-h" => return Ok(Request::Usage(None)),
         Some(word) if word == "--help" => return Ok(Request::Help(None)),
-        Some(word) if word == "--version" => return Ok(Request::Version),
+        Some(word) if word == "--version" || word == "-V" => return Ok(Request::Version),
         Some(word) if word.starts_with('-') => &LIST,
         Some(word) => {
             parser.next().map_err(|error| malformed(&error, None))?;
@@ -100,7 +121,8 @@ pub fn parse(argv: impl IntoIterator<Item = OsString>) -> Result<Request> {
 }
 
 impl Args {
-    fn of(command: &'static Command) -> Args {
+    /// A command as if it had been typed without options and operands.
+    pub fn of(command: &'static Command) -> Args {
         Args { command, options: Vec::new(), operands: Vec::new(), command_line: Vec::new() }
     }
 }
@@ -176,8 +198,11 @@ fn value_of(
     kind: Kind,
 ) -> Result<OsString> {
     let typed = option.typed();
+    let left_out = option.value.as_ref().and_then(|value| value.left_out);
     let value = if let Some(value) = parser.optional_value() {
         value
+    } else if let Some(word) = left_out {
+        return Ok(word.into());
     } else {
         let next = parser.try_raw_args().and_then(|raw| raw.peek().map(OsStr::to_os_string));
         if next.is_none_or(|word| word.len() > 1 && word.to_string_lossy().starts_with('-')) {
@@ -208,7 +233,7 @@ fn parse_count(value: &OsStr) -> Option<u32> {
 
 fn check_operands(args: &Args) -> Result<()> {
     let wanted = args.command.operands;
-    let missing = wanted.get(args.operands.len()).filter(|operand| operand.times == Times::Some);
+    let missing = wanted.get(args.operands.len()).filter(|operand| operand.times.is_required());
     if let Some(operand) = missing {
         return Err(args.wrong(format!("<{}> is missing", operand.name)));
     }
@@ -221,43 +246,36 @@ fn check_operands(args: &Args) -> Result<()> {
     }
 }
 
+/// One line that names ours: by habit, else by spelling.
 fn unknown_command(word: &str) -> Error {
-    Error::Usage {
-        message: format!("unknown command '{word}'"),
+    let is_ours = |ours: &str| ours.starts_with('-') || Command::named(ours).is_some();
+    let synonym = SYNONYMS.iter().find(|(habit, ours)| *habit == word && is_ours(ours));
+    Error::UnknownCommand {
+        word: word.to_owned(),
+        synonym: synonym.map(|(_, ours)| *ours),
         nearest: nearest(word, COMMANDS.iter().map(|command| command.name.to_owned())),
-        command: None,
     }
 }
 
 fn unknown_option(command: &'static Command, typed: &str) -> Error {
+    // Every letter is as near to another as any.
+    let known = command.all_options().map(Opt::typed).filter(|known| known.starts_with("--"));
     Error::Usage {
         message: format!("unknown option '{typed}'"),
-        nearest: nearest(typed, command.all_options().map(Opt::typed)),
-        command: Some(command),
+        nearest: nearest(typed, known).filter(|_| typed.starts_with("--")),
+        usage: help::usage(Some(command)),
     }
 }
 
 fn malformed(error: &lexopt::Error, command: Option<&'static Command>) -> Error {
-    Error::Usage { message: error.to_string(), nearest: None, command }
-}
-
-/// The known word most like `word`, if one is like it at all.
-pub fn nearest(word: &str, known: impl Iterator<Item = String>) -> Option<String> {
-    // Comparing takes room for both: nobody mistypes a word of this length.
-    const LONGEST: usize = 200;
-    known
-        .filter(|candidate| candidate.len().max(word.len()) <= LONGEST)
-        .map(|candidate| (strsim::damerau_levenshtein(word, &candidate), candidate))
-        .filter(|(distance, candidate)| distance * 3 <= candidate.chars().count().max(3))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    Error::Usage { message: error.to_string(), nearest: None, usage: help::usage(command) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz;
-    use crate::spec::{COUNT, FROM, JSON, NAME};
+    use crate::cli::spec::{COUNT, FROM, JSON, NAME};
+    use crate::sys::fuzz;
 
     fn run(words: &[&str]) -> Args {
         match parse(words.iter().map(OsString::from)) {
@@ -269,6 +287,9 @@ mod tests {
     fn refusal(words: &[&str]) -> (String, Option<String>) {
         match parse(words.iter().map(OsString::from)) {
             Err(Error::Usage { message, nearest, .. }) => (message, nearest),
+            Err(ref error @ Error::UnknownCommand { ref nearest, .. }) => {
+                (error.to_string(), nearest.clone())
+            }
             other => panic!("{words:?}: {other:?}"),
         }
     }
@@ -314,10 +335,8 @@ mod tests {
         assert_eq!(text(&["new", "--from="]), "option '--from' needs a value");
         assert_eq!(text(&["new", "x", "--"]), "a command must follow '--'");
         assert_eq!(text(&["path", "a", "b"]), "unexpected argument 'b'");
-        assert_eq!(
-            text(&["new", "--count", "0"]),
-            "option '--count' takes a number from 1 to 1000, not '0'"
-        );
+        let wanted = "option '--count' takes a number from 1 to 1000, not '0'";
+        assert_eq!(text(&["new", "--count", "0"]), wanted);
         assert_eq!(refusal(&["lits"]), ("unknown command 'lits'".into(), Some("list".into())));
         assert_eq!(
             refusal(&["list", "--jsno"]),
@@ -344,7 +363,7 @@ mod tests {
                     assert!(args.operands.len() + args.command_line.len() <= count);
                     assert!(check_operands(&args).is_ok());
                 }
-                Ok(Request::Usage(_) | Request::Help(_) | Request::Version) => {}
+                Ok(Request::Usage(_) | Request::Help(_) | Request::Version | Request::Job(_)) => {}
                 Err(error) => assert_eq!(error.code(), 129, "{error}"),
             }
         });

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::spec::{AfterDashes, COMMANDS, COMMON, Command, Operand, Opt, Times, VERSION};
+use crate::cli::spec::{AfterDashes, COMMANDS, COMMON, Command, Operand, Opt, Times, VERSION};
 
 /// Column where explanations start.
 const INDENT: usize = 24;
@@ -21,12 +21,24 @@ pub fn usage_line(command: &Command) -> String {
     wrap(&head, options.chain(operands).chain(run))
 }
 
-/// `usage:` with one command's line, or every command's.
+/// `-h`: of one command, or of the program, which names every command.
 pub fn usage(command: Option<&Command>) -> String {
-    let all = COMMANDS.to_vec();
-    let commands = command.map_or(all, |one| vec![one]);
+    if let Some(command) = command {
+        return usages(&[command]);
+    }
+    let mut text = "usage: git sandbox [<command>] [<options>]\n\n".to_owned();
+    for command in COMMANDS {
+        entry(&mut text, command.name, command.about);
+    }
+    text += "\nWithout a command: list. 'git sandbox <command> -h' shows its options,\n";
+    text += "'git sandbox <command> --help' explains them.\n";
+    text
+}
+
+/// `usage:` with the line of each command.
+fn usages(commands: &[&Command]) -> String {
     let mut text = String::new();
-    for (index, command) in commands.into_iter().enumerate() {
+    for (index, command) in commands.iter().enumerate() {
         let lead = if index == 0 { "usage: " } else { "   or: " };
         let hang = format!("\n{}", " ".repeat(lead.len()));
         text += lead;
@@ -38,7 +50,7 @@ pub fn usage(command: Option<&Command>) -> String {
 
 /// `--help`: of one command, or of the program.
 pub fn help(command: Option<&Command>) -> String {
-    let mut text = usage(command);
+    let mut text = command.map_or_else(|| usages(COMMANDS), |command| usages(&[command]));
     if let Some(command) = command {
         let _ = write!(text, "\n{}\n\n{}\n\n", command.about, command.details);
         for option in command.all_options() {
@@ -74,7 +86,7 @@ fn forms(option: &Opt) -> String {
 
 fn with_value(option: &Opt) -> String {
     match &option.value {
-        Some(value) => format!("{}=<{}>", option.typed(), value.name),
+        Some(value) => format!("{}{}", option.typed(), value.after_option()),
         None => option.typed(),
     }
 }
@@ -82,6 +94,7 @@ fn with_value(option: &Opt) -> String {
 fn operand(operand: &Operand) -> String {
     let name = operand.name;
     match operand.times {
+        Times::One => format!("<{name}>"),
         Times::Optional => format!("[<{name}>]"),
         Times::Some => format!("<{name}>..."),
         Times::Many => format!("[<{name}>...]"),
@@ -119,6 +132,9 @@ mod tests {
             }
         }
         for line in usage(None).lines() {
+            assert!(line.len() <= WIDTH + INDENT, "{line}");
+        }
+        for line in usages(COMMANDS).lines() {
             assert!(line.len() <= WIDTH, "{line}");
         }
     }

@@ -6,9 +6,8 @@
 
 use std::fmt::Write as _;
 
-use crate::help;
-use crate::manual;
-use crate::spec::{COMMANDS, COMMON, Command, Kind, Opt};
+use crate::cli::spec::{COMMANDS, COMMON, Command, Kind, Opt};
+use crate::cli::{help, manual};
 
 /// When the prose was last changed.
 const DATE: &str = "2026-11-16";
@@ -19,7 +18,8 @@ const NO_HYPHENS: &str = ".nh\n";
 /// `man/git-sandbox.1`
 pub fn page() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let mut page = String::from(".\\\" Generated from the table of commands; see src/man.rs.\n");
+    let mut page =
+        String::from(".\\\" Generated from the table of commands; see src/cli/man.rs.\n");
     let _ = writeln!(page, ".TH GIT\\-SANDBOX 1 {DATE} \"git\\-sandbox {version}\" \"Git Manual\"");
     page += NO_HYPHENS;
     page += ".ad l\n";
@@ -92,7 +92,7 @@ fn option_term(option: &Opt) -> String {
     let short = option.short.map(|letter| format!("-{letter}"));
     let long = (!option.long.is_empty()).then(|| format!("--{}", option.long));
     let forms: Vec<String> = short.into_iter().chain(long).map(|form| bold(&form)).collect();
-    let value = option.value.as_ref().map(|value| inline(&format!("=<{}>", value.name)));
+    let value = option.value.as_ref().map(|value| inline(&value.after_option()));
     forms.join(", ") + &value.unwrap_or_default()
 }
 

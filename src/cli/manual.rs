@@ -12,6 +12,7 @@ pub const BEFORE: &[(&str, &str)] = &[("DESCRIPTION", DESCRIPTION)];
 pub const AFTER: &[(&str, &str)] = &[
     ("WHERE SANDBOXES LIVE", PLACES),
     ("WHAT CANNOT BE LOST", SAFETY),
+    ("RUNS", RUNS),
     ("MERGING", MERGING),
     ("RETENTION", RETENTION),
     ("CONFIGURATION", CONFIGURATION),
@@ -28,12 +29,14 @@ work by a person or a coding agent. `git sandbox new <name>` creates it; the sam
 later resumes it. It shows up in `git sandbox list`, and when it is stale and nothing in it can be
 lost, it goes away by itself.
 
-Removal is a rename into a trash, from where `git sandbox restore` brings a sandbox back as it was.
+Removing a sandbox moves it to a trash; `git sandbox restore` brings it back as it was. What has been
+in the trash for two weeks is put away in a vault, byte for byte, and comes back from there too.
 There is no registry: git and the file system are the only truth, and everything can be undone with
 plain git.
 
 The answer of a command (a path, a table, JSON) goes to standard output, everything else to
-standard error, so that `cd \"$(git sandbox new fix-auth)\"` works.";
+standard error, so that `dir=$(git sandbox new fix-auth) && cd \"$dir\"` works. Colour and letters beyond
+ASCII are printed only where the terminal (`TERM`) and the locale (`LC_ALL`, `LC_CTYPE`, `LANG`) have them.";
 
 /// Ahead of the list of commands.
 pub const COMMANDS: &str = "
@@ -51,7 +54,10 @@ A sandbox is the folder `<root>/<project>/<folder>`.
 The option --root, else `GIT_SANDBOX_ROOT`, else `sandbox.root`, else
 `$XDG_CACHE_HOME/git-sandbox/worktrees`, else `~/.cache/git-sandbox/worktrees`. A relative one is
 relative to the main worktree. In one that contains `{project}` that is filled in, and no project
-folder is added. It is made for the current user alone; one that belongs to somebody else, that
+folder is added. One that ends in `{folder}` names the folder of each sandbox: with
+`../{project}.{folder}` sandboxes stand beside the repository, so that paths such as `../common` lead
+to the same place. There only what was made by this program is retired, and the trash is in
+`.git-sandbox` beside them. The root is made for the current user alone; one that belongs to another user, that
 others may write to or that lies inside a worktree of the repository is refused.
 
 `<project>`::
@@ -80,38 +86,91 @@ skip-worktree, a rebase, merge, cherry-pick, revert, bisect or am in progress, u
 submodule or in a nested repository.
 
 Refused without --force twice::
-a process that works in it or was started in it by `git sandbox`, a lock by `git worktree lock`.
+a process that works in it or was started in it by `git sandbox`, a lock by `git worktree lock`. Those
+that called the command and the rest of its pipeline do not count, unless `git sandbox` started them there.
 
 Always refused::
 the sandbox you are in, one that contains another worktree or a mount point, one whose folder and
 entry in the repository do not name each other.
 
-What is removed is renamed to `<root>/.trash/<id>/tree`, whatever its size, with its index, untracked
-and ignored files and whatever operation was in progress. Its branch is never deleted, unless
+Removal is two renames and deletes nothing. The folder becomes `<root>/.trash/<id>/tree`, with its
+untracked and ignored files; its private git dir, with its index and any operation in progress,
+becomes `$GIT_COMMON_DIR/sandbox/<id>`. It is no worktree of git's any more, so `git worktree list` does
+not show it and `git worktree prune` and `git gc` do not reach it; but it still works as a checkout, so
+a process that was left in it goes on with its own index and HEAD. Its branch is never deleted, unless
 --delete-branch asks for it and its base or upstream has every commit, or its base has all its
-changes by a squash or rebase; then its commits are kept as well. Commits that only the sandbox
-held, by a detached HEAD or in its reflog, are kept by the ref `refs/sandbox/kept/<id>`, where no
-garbage collection takes them.
+changes by a squash or rebase. Every commit and every staged blob that HEAD, its reflog, a private ref
+or an operation in progress names is kept by the ref `refs/sandbox/kept/<id>`, where no garbage
+collection takes it.
 
-`git sandbox restore` lists what is in the trash, and `git sandbox restore <name>` brings it back: the
-same folder, branch, index, files and operation. If its branch was moved or is checked out elsewhere
-in the meantime, HEAD stays detached at the commit where it was.
+`git sandbox restore` lists what can be brought back, and `git sandbox restore <name>` brings it back: the
+same folder, branch, index, files, lock and operation. If its branch was moved or is checked out
+elsewhere in the meantime, HEAD stays detached at the commit where it was. If its repository is gone,
+the files come back as a plain folder, and that is said.
 
-Without this program: a removed sandbox is still registered with git, as a locked worktree with a
-detached HEAD, and so `git worktree list` shows where it is. To bring it back, and to look at
-commits that were kept:
+`git sandbox reap` puts away what has been in the trash longer than `sandbox.trashExpiryDays`. Every file
+is read: one that is exactly what its commit has is named by that commit, and every other file, with
+every file of the private git dir, is stored in the vault, `<root>/.vault.git`. The item is read back and
+compared; only then the files are deleted, each only if it has not changed since it was read.
+Not stored are ignored files that were ignored when the sandbox was removed and are not precious (see
+`sandbox.precious`), sockets and pipes. An item stays in the trash, with the reason said, if a submodule
+or nested repository in it has work of its own, if a file cannot be read, or if a process is in it.
 
-    $ git worktree list
+`git sandbox reap --purge <id>` deletes a removed sandbox for good, from the trash and the vault. It says
+what will be gone and, on a terminal, asks. Nothing else deletes work, unless `sandbox.vaultExpiryDays`
+is set.
+
+If a folder was deleted by hand, its private git dir is put aside like a removed sandbox without files,
+and `restore` lists it. It stays where it is while it holds an operation in progress or submodules, or
+while the root is on another device than before, as when a disk is not mounted.
+
+Without this program, a sandbox is brought back from the trash by:
+
     $ mv <root>/.trash/<id>/tree <folder>
+    $ mv .git/sandbox/<id> .git/worktrees/<id>
     $ git worktree repair <folder>
     $ git worktree unlock <folder>
     $ git -C <folder> switch <branch>
-    $ git log refs/sandbox/kept/<id>
 
-The only thing that deletes is `git sandbox reap`, and only from the trash: what was there longer than
-`sandbox.trashExpiryDays` and has nothing to lose. That is: none of the work above and no precious
-file (see `sandbox.precious`). The rest stays until it is named: `git sandbox reap --purge <id>`. A
-kept ref is never deleted; `git update-ref -d refs/sandbox/kept/<id>` does that.";
+and the files and the commits that were kept are seen by:
+
+    $ git --git-dir=<root>/.vault.git ls-tree -r refs/vault/<id>
+    $ git log refs/sandbox/kept/<id>";
+
+const RUNS: &str = "
+Each command that `run` and `new` start is written down with its start and its end. `list`, `show` and
+their JSON tell of the newest that goes on, or else of the newest: `running` (as `claude 12m`), `done`,
+`failed` with its exit status, `died` when it was killed or its end was not recorded. Whether a command runs
+is asked of the kernel each time, so nothing has to be told when it is killed or the machine restarts.
+The newest 20 runs of a sandbox are remembered. A command with --background has a log, which only the
+user can read; beyond 8 MiB it is cut to its newest half, and its first line says so.
+
+Coming back::
+The first agent that runs in a sandbox gets the task. When `run` starts it again, it is started by
+`sandbox.agentResume` and gets the beacon: a few lines with the task, the commits and changes so far
+and how the last run ended. A task that is new is sent instead of the beacon. The beacon is also in
+`GIT_SANDBOX_BEACON`, and in place of `{beacon}` in the words of a typed command.
+
+Starting again::
+With --background --restart a command that fails is started again after 1, 2, 4 and so on up to 60
+seconds. A failure within 60 seconds is a quick one; after 5 of them in a row, or as many as
+--restart=<n> says, it stays ended. When three sandboxes of a repository fail in the background within
+30 seconds, nothing there is started again for a minute; `list` says so. `stop` ends this too.
+
+A pool::
+`new --count <n> <name> <task> --background` makes sandboxes and starts the agent in each. `run --all
+--background` starts it wherever there is a task and no command runs, and `stop --all` ends all.
+`run --next <task>` gives a task to a sandbox that has none or whose branch is in its base; its branch
+then starts at its base again. One with uncommitted changes, with commits that its base has not, that
+is locked or in use is never taken. `stop --release` clears the task.
+
+Waiting::
+`wait` returns when what runs in the sandboxes has ended. Its exit status is 0 if all of it succeeded.
+
+Claude Code::
+`setup --agent claude` sets hooks in `~/.claude/settings.json`, so that `claude --worktree <name>`
+works in the sandbox of that name. When it ends, a sandbox without work goes to the trash; its branch
+stays. `setup --agent claude --uninstall` takes the hooks out again.";
 
 const MERGING: &str = "
 `git sandbox merge` brings the branch of a sandbox into the one that it started from, into the one
@@ -120,20 +179,54 @@ stands for, else `init.defaultBranch`, `main`, `master` or the branch of the mai
 default it does what `git merge` does: a fast-forward where that is possible and `merge.ff` allows it,
 else a merge commit.
 
-Where the other branch is checked out, in the main worktree or in a sandbox, `git merge` runs there, by
-its own rules about local changes; but ignored files, which git would overwrite, stop it, and so does
-a merge in progress there. Where it is checked out nowhere, no checkout is touched; a
-temporary worktree in the root is used for --rebase, for hooks, merge options and signatures, and
-with git before 2.38. What --squash and --rebase make lands as a fast-forward. Hooks run as they do
-for `git merge`; those of a commit run for --squash, those of a rebase for --rebase.
+A merge commit, a squash and a rebase are made in a scratch worktree in the root, `.merge-<hex>`, which
+is deleted at the end. Only the finished commit comes into the checkout of the other branch, as a
+fast-forward: the files that differ are written, the branch is moved if it is still where it was, and
+ORIG_HEAD and the reflogs say so. Meanwhile git's own `index.lock` is held there, so that no other git
+writes. Staged, unstaged, untracked and ignored files that are not in the way stay as they are; one
+that is in the way stops the merge before anything is changed, also an ignored file, a file of another
+repository inside, or a symlink in the place of a folder, which git would replace. Nothing is ever
+reset or aborted in a checkout of yours. A branch that is checked out nowhere is just moved.
 
-It is refused while the sandbox has uncommitted changes, hidden edits or an operation in progress, or
-is in use by anybody but those that called. A conflict, a hook that fails and a branch that somebody
-else moved meanwhile leave both branches and all checkouts as they were.
+It is refused while the sandbox has uncommitted changes, hidden edits or an operation in progress, and
+while a merge, squash, cherry-pick, revert, rebase, bisect or conflict waits in the checkout of the
+other branch. A process in the sandbox does not forbid it: the branch is merged, and the sandbox stays,
+with a warning. A conflict, a hook that fails, Ctrl-C and a branch that moves meanwhile change nothing.
 
-Only when it is confirmed that the other branch has every commit or, after --squash, that merging the
-branch would change nothing, the sandbox is moved to the trash by the rules above. With --rebase its
-branch is at the new commits then, and the old ones are kept.
+Hooks, signing, merge drivers, `rerere` and `branch.<name>.mergeOptions` are those of the checkout of
+the other branch, and so is a relative `core.hooksPath`; files that `.worktreeinclude` names are
+copied. What differs from `git merge` there:
+
+HEAD::
+is detached while the hooks of the commit run; the message names the branch.
+
+`post-merge`::
+runs once, after the landing, in the checkout of the other branch. Where that is checked out nowhere, it
+does not run, and nor does it where a crash was mended by a later command. `post-checkout` does not
+run, and `post-index-change` runs in the scratch worktree only.
+
+Changes that a hook makes without committing them::
+stay behind in the scratch worktree and go with it, unless there are new files that git does not
+ignore: then it goes to the trash.
+
+`merge.autoStash`::
+is not heeded: what is in the way stops the merge.
+
+Conflicts that `rerere` resolves::
+count as conflicts: look at the resolution, and commit it, in the sandbox.
+
+Submodules::
+are never touched; one that the merge moves is named, with the command that updates it. One that is
+checked out and would become a file or a folder with the same files stops the merge.
+
+After a crash or a full disk, the next command that changes anything completes the landing if the branch
+had moved, takes the files back if it had not, and says which. A file that was changed since is left
+as it is and named.
+
+Once the other branch has the commit, the sandbox is moved to the trash by the rules above. With
+--rebase its branch is at the new commits then, and the old ones are kept. --dry-run decides by the
+same rules, about the branch too. Only the run itself finds conflicts within a --rebase of more than
+one commit and, with git before 2.38, any conflict.
 
 A sandbox counts as merged when the branch it started from, or what that follows, has its commit,
 when merging it would change nothing, or when there are commits with the same patches, its own one by
@@ -155,16 +248,17 @@ Any other::
 90 days, or `sandbox.branchExpiryDays`.
 
 One whose repository cannot be reached::
-as any other, or `sandbox.orphanExpiryDays`, from its newest file on. Nobody can tell what is in it:
-it is then moved to the trash, and deleted from there after `sandbox.trashExpiryDays`. Only `git
-sandbox reap --all` does this.
+as any other, or `sandbox.orphanExpiryDays`, from its newest file on. It is then moved to the trash, and
+put away after `sandbox.trashExpiryDays`. Only `git sandbox reap --all` does this. When the repository is
+in reach again, its sandboxes are found in the trash and in the vault like any other.
 
-In the trash, with nothing to lose::
-14 days, or `sandbox.trashExpiryDays`.
+In the trash::
+14 days, or `sandbox.trashExpiryDays`; then it is put away in the vault.
 
 `git sandbox new` starts `git sandbox reap --all` quietly in the background, at most once a day; the
 next command says in a line what was done. `sandbox.autoReap` or `GIT_SANDBOX_AUTO_REAP` turns it off.
-A run ends with `git worktree prune`, with the expiry that `git gc` uses.";
+A run ends with `git worktree prune`, with the expiry that `git gc` uses, after everything that it would
+drop has been put aside.";
 
 const CONFIGURATION: &str = "
 These are read from git's config (see `git-config`(1)), also as `git -c <key>=<value> sandbox`. A
@@ -175,18 +269,28 @@ Where sandboxes live. `../{project}-worktrees` puts them beside the repository.
 
 `sandbox.agent`::
 The command that `git sandbox new <name> <task>` and `git sandbox run <name>` start when none is
-typed. It is run by the shell, as git runs an editor, with the task as one argument; a value that
-mentions `GIT_SANDBOX_TASK` gets none.
+typed. `new` starts it only where stdout is a terminal or with --background. It is run by the shell, as
+git runs an editor, with the task as one argument; a value that mentions `GIT_SANDBOX_TASK` or
+`GIT_SANDBOX_BEACON` gets none.
+
+`sandbox.agentResume`::
+The command that is started instead in a sandbox in which the agent ran before, with the beacon as
+its argument (see RUNS). Default: `sandbox.agent`.
 
 `sandbox.setup`::
 A shell command that is run in every new sandbox. It can be given more than once. If one fails, the
 sandbox stays and the exit status is 1.
 
+`sandbox.teardown`::
+A shell command that is run in a sandbox before it goes, by `rm`, `reap`, `merge` or `stop --rm`. It
+can be given more than once. If one fails, the sandbox stays, unless --force is given.
+
 `sandbox.author`::
-Author and committer of what `run` and `new` start in a sandbox, as `Name <email>`.
+Author and committer of what `run` and `new` start in a sandbox, as `Name <email>`. One that was given to
+`new --author` is kept with the sandbox and comes first; `run --author` is for that run alone.
 
 `sandbox.precious`::
-Patterns, in the syntax of `gitignore`(5), of ignored files that must not be deleted from the trash.
+Patterns, in the syntax of `gitignore`(5), of ignored files that are stored in the vault too.
 It can be given more than once. The default is `.env*`, `*.local`, `*.sqlite*`, `*.pem` and `*.key`.
 What lies inside an ignored folder and unchanged copies of files of the main worktree do not count.
 
@@ -200,7 +304,10 @@ How long any other unused sandbox is kept. Default: 90.
 How long one is kept whose repository cannot be reached. Default: as `sandbox.branchExpiryDays`.
 
 `sandbox.trashExpiryDays`::
-How long the trash keeps what has nothing to lose. Default: 14.
+How long a removed sandbox is in the trash before it is put away. Default: 14.
+
+`sandbox.vaultExpiryDays`::
+How many days after its removal `reap` deletes a sandbox from the vault, for good. Default: `never`.
 
 `sandbox.spares`::
 How many clean checkouts are kept ready for `new`, so that it need only rename one and write the files
@@ -230,6 +337,12 @@ Periods; each comes before the key of the config.
 `NO_COLOR`::
 If it is not empty and neither --color nor the config says otherwise, there is no colour.
 
+`TERM`::
+`dumb` has no colour, unless --color or the config says otherwise.
+
+`LC_ALL`, `LC_CTYPE`, `LANG`::
+Where the first of them that is set does not name UTF-8, only ASCII is printed.
+
 `XDG_CACHE_HOME`::
 Below it is the default root.
 
@@ -239,9 +352,16 @@ What `git sandbox run` starts when there is no command and no agent.
 `XDG_DATA_HOME`, `XDG_CONFIG_HOME`, `BASH_COMPLETION_USER_DIR`, `FPATH`, `ZDOTDIR`, `MANPATH`::
 Where `git sandbox setup` installs and what it says has to be added.
 
+`CLAUDE_CONFIG_DIR`::
+The folder of the `settings.json` that `git sandbox setup --agent claude` edits.
+
 A command that is run in a sandbox finds there `GIT_SANDBOX_NAME`, `GIT_SANDBOX_PATH`,
-`GIT_SANDBOX_BRANCH`, `GIT_SANDBOX_BASE_REPO` (the main worktree) and `GIT_SANDBOX_TASK`, and no
-variable that would tie git to another repository.";
+`GIT_SANDBOX_BRANCH`, `GIT_SANDBOX_BASE_REPO` (the main worktree), `GIT_SANDBOX_TASK` and
+`GIT_SANDBOX_PORT`, a number from 20000 to 29999 that stays the same for a sandbox and that no other of
+the repository has. An agent that comes back, a command in the background of a sandbox in which one
+ran before and a command that is started again also find `GIT_SANDBOX_BEACON`. No variable would tie
+git to another repository. Commands of `sandbox.setup` and `sandbox.teardown` find the same, without
+the beacon.";
 
 const FILES: &str = "
 `<root>/<project>/<folder>`::
@@ -254,10 +374,16 @@ A checkout that is kept ready (see `sandbox.spares`).
 A removed sandbox: its folder, as `tree`, and `journal.json`. If the sandbox was on another file system
 than the root, this is beside it, in `.git-sandbox-trash`.
 
+`<root>/.vault.git`::
+A bare repository with what was put away: the ref `refs/vault/<id>` for each.
+
+`$GIT_COMMON_DIR/sandbox/<id>`::
+The private git dir of a removed sandbox.
+
 `<root>/.reaped`::
 When the last daily `reap` was and, until somebody was told, what it did.
 
-`$GIT_COMMON_DIR/sandbox.lock`::
+`$GIT_COMMON_DIR/sandbox/lock`::
 The lock of the repository. It stays; only a lock on it counts.
 
 `$GIT_COMMON_DIR/sandbox-spares.lock`::
@@ -269,8 +395,15 @@ Task, base and time of creation of a sandbox.
 `$GIT_COMMON_DIR/worktrees/<id>/sandbox.lock`::
 Held by whatever `run` and `new` start in the sandbox.
 
-`$GIT_COMMON_DIR/worktrees/<id>/sandbox.log`::
-What was run in its background; `git sandbox show --log` prints it.
+`$GIT_COMMON_DIR/worktrees/<id>/sandbox.runs`::
+The commands that were started in the sandbox and how they ended.
+
+`$GIT_COMMON_DIR/worktrees/<id>/sandbox.run.<n>`::
+Held by the command of a run while it goes on; of one in the background, its log, which
+`git sandbox show --log` prints.
+
+`$GIT_COMMON_DIR/worktrees/<id>/sandbox.port`::
+The number in `GIT_SANDBOX_PORT`.
 
 `.worktreeinclude`::
 In the main worktree: which ignored files every new sandbox gets a copy of.";
@@ -285,6 +418,9 @@ Refused or failed; of several sandboxes, at least one. `doctor`: something is le
 `129`::
 Wrong usage; also -h.
 
+`1` of `wait`::
+Something that was waited for did not succeed.
+
 The command's own::
 of `run` and of `new` with a command: its exit status, 128 and the number of the signal that ended
 it, 127 if there is no such program, 126 if it cannot be executed.";
@@ -293,7 +429,7 @@ const EXAMPLES: &str = "
 A new feature, in a folder and on a branch of its own::
 The branch starts at HEAD, and the folder is called `feat-ui-v2`.
 
-    $ cd \"$(git sandbox new feat/ui-v2)\"
+    $ dir=$(git sandbox new feat/ui-v2) && cd \"$dir\"
 
 Repair a branch that exists::
 One that exactly one remote has is enough: the new branch then follows it.
@@ -316,9 +452,10 @@ Any number of terminals may share it.
 Many agents at once::
 Each has its own sandbox, a log, and can be stopped; the sandboxes stay.
 
-    $ git sandbox new --count 3 worker
-    $ git sandbox run --background worker-1 -- make test
+    $ git sandbox new --count 3 worker \"Fix a bug\" --background
+    $ git sandbox list
     $ git sandbox show --follow worker-1
+    $ git sandbox wait --all
     $ git sandbox stop --all
 
 A folder and a branch of different names::
@@ -330,8 +467,7 @@ A folder and a branch of different names::
 Look around without a branch, and keep what came of it::
 A sandbox without a branch can be promoted at any time.
 
-    $ cd \"$(git sandbox new)\"
-    $ git switch -c my-idea
+    $ dir=$(git sandbox new) && cd \"$dir\" && git switch -c my-idea
 
 Bring it home::
 Once the merge is confirmed, the sandbox goes to the trash.

@@ -32,6 +32,8 @@ pub struct Value {
     pub name: &'static str,
     /// What it names.
     pub kind: Kind,
+    /// What the option alone means, where its value may be left out. Such a value follows `=` only.
+    pub left_out: Option<&'static str>,
 }
 
 /// An option.
@@ -50,6 +52,8 @@ pub struct Opt {
 /// How often an operand may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Times {
+    /// Once.
+    One,
     /// Once or not at all.
     Optional,
     /// At least once.
@@ -80,9 +84,32 @@ pub enum AfterDashes {
     CommandAnywhere,
 }
 
+/// Which command: every row of the table has one, and the dispatch in `cmd/` must know each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    Diff,
+    Doctor,
+    Hook,
+    List,
+    Merge,
+    New,
+    Path,
+    Reap,
+    Rename,
+    Restore,
+    Rm,
+    Run,
+    Setup,
+    Show,
+    Stop,
+    Wait,
+}
+
 /// A command.
 #[derive(Debug)]
 pub struct Command {
+    /// Which one it is.
+    pub verb: Verb,
     /// What is typed after `git sandbox`.
     pub name: &'static str,
     /// One line, lower case, no full stop.
@@ -102,7 +129,18 @@ const fn switch(long: &'static str, help: &'static str) -> Opt {
 }
 
 const fn valued(long: &'static str, name: &'static str, kind: Kind, help: &'static str) -> Opt {
-    Opt { long, short: None, value: Some(Value { name, kind }), help }
+    Opt { long, short: None, value: Some(Value { name, kind, left_out: None }), help }
+}
+
+const fn maybe_valued(
+    long: &'static str,
+    name: &'static str,
+    kind: Kind,
+    left_out: &'static str,
+    help: &'static str,
+) -> Opt {
+    let value = Some(Value { name, kind, left_out: Some(left_out) });
+    Opt { long, short: None, value, help }
 }
 
 /// `-h`
@@ -111,7 +149,8 @@ pub static SHORT_HELP: Opt =
 /// `--help`
 pub static HELP: Opt = switch("help", "show the options with their meaning");
 /// `--version`, which only the program itself takes
-pub static VERSION: Opt = switch("version", "show the version");
+pub static VERSION: Opt =
+    Opt { long: "version", short: Some('V'), value: None, help: "show the version" };
 /// `--color`
 pub static COLOR: Opt = valued(
     "color",
@@ -145,10 +184,31 @@ pub static ROOT: Opt = valued(
     Kind::Folder,
     "keep sandboxes below this folder instead of sandbox.root",
 );
+/// `--pr`
+pub static PR: Opt = valued(
+    "pr",
+    "request",
+    Kind::Text,
+    "use this pull or merge request: a number, <remote>/<number> or an address",
+);
+/// `--with-changes`
+pub static WITH_CHANGES: Opt =
+    switch("with-changes", "copy the uncommitted changes of the current worktree into it");
 /// `--count`
 pub static COUNT: Opt = valued("count", "n", Kind::Count, "make a pool: <name>-1 to <name>-<n>");
 /// `--all`
 pub static ALL: Opt = switch("all", "those of every repository below the root");
+/// `--wide`
+pub static WIDE: Opt = switch("wide", "also show size, upstream and path");
+/// `--sort`
+pub static SORT: Opt = valued(
+    "sort",
+    "by",
+    Kind::OneOf(&["name", "age", "agent", "work"]),
+    "sort by name, age, agent or work",
+);
+/// `--watch`
+pub static WATCH: Opt = switch("watch", "show the list again every 2 s, until Ctrl-C");
 /// `-z`
 pub static NUL: Opt =
     Opt { long: "", short: Some('z'), value: None, help: "print paths only, each ended by a NUL" };
@@ -157,6 +217,11 @@ pub static NAMES: Opt = switch("names", "print names only");
 /// `--describe`
 pub static DESCRIBE: Opt =
     switch("describe", "with --names: add a tab and a few words, as completion shows them");
+
+/// `--stat`
+pub static STAT: Opt = switch("stat", "show how many lines changed in each file");
+/// `--name-only`
+pub static NAME_ONLY: Opt = switch("name-only", "show the names of the changed files only");
 
 /// `--force`
 pub static FORCE: Opt = Opt {
@@ -202,7 +267,7 @@ pub static REBASE: Opt = switch("rebase", "replay its commits on top of the othe
 pub static MESSAGE: Opt = Opt {
     long: "message",
     short: Some('m'),
-    value: Some(Value { name: "text", kind: Kind::Text }),
+    value: Some(Value { name: "text", kind: Kind::Text, left_out: None }),
     help: "the message of the merge commit or of the squashed one",
 };
 /// `--branch` of `merge`
@@ -219,13 +284,6 @@ pub static OLDER_THAN: Opt =
 /// `--purge`
 pub static PURGE: Opt =
     switch("purge", "delete from the trash now what has nothing to lose, or what is named");
-/// `--quiet`
-pub static QUIET: Opt = switch("quiet", "say nothing; the next command says what was done");
-/// `--finish`
-pub static FINISH: Opt = switch("finish", "only go on deleting what an earlier run purged");
-/// `--spares`
-pub static SPARES: Opt =
-    switch("spares", "only prepare the spares that sandbox.spares asks for, and delete others");
 
 /// `--fix`
 pub static FIX: Opt = switch("fix", "repair what can be repaired without losing anything");
@@ -239,8 +297,28 @@ pub static AUTHOR: Opt =
 pub static BACKGROUND: Opt = switch("background", "run it in the background, with a log");
 /// `--tmux`
 pub static TMUX: Opt = switch("tmux", "run it in a window of the tmux session sandbox-<project>");
+/// `--restart`
+pub static RESTART: Opt = maybe_valued(
+    "restart",
+    "n",
+    Kind::Count,
+    "5",
+    "start it again when it fails, until n quick failures in a row (5)",
+);
+/// `--next`
+pub static NEXT: Opt =
+    valued("next", "task", Kind::Text, "give this task to the next idle sandbox, and run it there");
+/// `--all` of `run`
+pub static ALL_IDLE: Opt = switch("all", "in every sandbox that has a task and is idle");
+/// `--release`
+pub static RELEASE: Opt = switch("release", "clear the task: the sandbox is free for another");
+/// `--all` of `wait`
+pub static ALL_AT_WORK: Opt = switch("all", "for every sandbox of this repository");
+/// `--timeout` of `wait`
+pub static WAIT_AT_MOST: Opt =
+    valued("timeout", "seconds", Kind::Count, "fail when something still runs after so long");
 /// `--log`
-pub static LOG: Opt = switch("log", "print the log of its background commands");
+pub static LOG: Opt = switch("log", "print the log of its last background command");
 /// `--follow`
 pub static FOLLOW: Opt = switch("follow", "print the log and go on until nothing runs in it");
 /// `--rm`
@@ -259,9 +337,30 @@ pub static ALL_HERE: Opt = switch("all", "in every sandbox of this repository");
 pub static PRINT: Opt = valued(
     "print",
     "what",
-    Kind::OneOf(&["man", "bash", "zsh", "fish", "fish-conf"]),
+    Kind::OneOf(&[
+        "man",
+        "bash",
+        "zsh",
+        "fish",
+        "fish-conf",
+        "function-bash",
+        "function-zsh",
+        "function-fish",
+    ]),
     "print one of the files, for packagers",
 );
+/// `--agent`
+pub static AGENT: Opt = valued(
+    "agent",
+    "agent",
+    Kind::OneOf(&["claude"]),
+    "have this agent make its worktrees with git sandbox",
+);
+/// `--timer`
+pub static TIMER: Opt = switch("timer", "clean up once a day: git sandbox reap --all --quiet");
+/// `--function`
+pub static FUNCTION: Opt =
+    valued("function", "name", Kind::Text, "call the shell function so, instead of 'sb'");
 /// `--uninstall`
 pub static UNINSTALL: Opt = switch("uninstall", "remove what setup installed");
 
@@ -273,6 +372,7 @@ const ONE_OR_CURRENT: Operand =
 
 /// `git sandbox new`
 pub static NEW: Command = Command {
+    verb: Verb::New,
     name: "new",
     about: "create or resume a sandbox and print its path",
     details: "\
@@ -281,30 +381,61 @@ that starts at HEAD. If that branch is in a sandbox already, this resumes it. Th
 after it are the task, kept with the sandbox. Without <name> the sandbox is an
 exploration: a detached HEAD with no branch.
 
-After '--' comes a command that is run in it; in its words {task}, {name}, {branch} and
-{path} are filled in. With sandbox.agent set, a task starts that agent.",
+With --pr the branch is 'pr-<number>', fetched from the remote; the same command later
+brings it up to date, if nothing local is in the way.
+
+After '--' comes a command that is run in it; in its words {task}, {name}, {branch}, {path}
+and {beacon} are filled in. With sandbox.agent set, a task starts that agent, if stdout is
+a terminal. With --background either goes on by itself, with --count in every sandbox of
+the pool.",
     operands: &[
         Operand { name: "name", kind: Kind::Branch, times: Times::Optional },
         Operand { name: "task", kind: Kind::Text, times: Times::Many },
     ],
     after_dashes: AfterDashes::Command,
-    options: &[&NAME, &BRANCH, &FROM, &DETACH, &COUNT, &DIR, &ROOT, &AUTHOR, &NO_RUN, &JSON],
+    options: &[
+        &NAME,
+        &BRANCH,
+        &FROM,
+        &DETACH,
+        &COUNT,
+        &PR,
+        &WITH_CHANGES,
+        &DIR,
+        &ROOT,
+        &AUTHOR,
+        &NO_RUN,
+        &BACKGROUND,
+        &RESTART,
+        &JSON,
+    ],
 };
 
 /// `git sandbox list`
 pub static LIST: Command = Command {
+    verb: Verb::List,
     name: "list",
-    about: "list the sandboxes with state, age, expiry and task",
+    about: "list the sandboxes: who works in them, what they hold, age and task",
     details: "\
 Every linked worktree of the repository is listed. Those outside the root, made by
---dir, by plain git or by another tool, are 'external'.",
+--dir, by plain git or by another tool, are 'external' and come last.
+
+NAME is the branch or, without one, the folder; '*' marks the sandbox you are in, '!' one
+that needs you, a tick one that is merged. WORK: commits ahead of the base, lines added
+and deleted since, '*' with the number of files that are not committed. BASE: how many
+commits the base is ahead. EXPIRES is shown in the last 7 days.
+
+'hidden' counts edits of files that git was told not to look at, 'unpushed' commits that
+no remote has, and 'nested' says that a repository inside holds work of its own. AGENT:
+the command that runs and for how long, or how the last one ended.",
     operands: &[],
     after_dashes: AfterDashes::Operands,
-    options: &[&ALL, &NAMES, &DESCRIBE, &NUL, &ROOT, &JSON],
+    options: &[&ALL, &WIDE, &SORT, &WATCH, &NAMES, &DESCRIBE, &NUL, &ROOT, &JSON],
 };
 
 /// `git sandbox show`
 pub static SHOW: Command = Command {
+    verb: Verb::Show,
     name: "show",
     about: "show everything known about one sandbox",
     details: "Inside a sandbox, <name> defaults to it.",
@@ -315,16 +446,51 @@ pub static SHOW: Command = Command {
 
 /// `git sandbox path`
 pub static PATH: Command = Command {
+    verb: Verb::Path,
     name: "path",
     about: "print the path of a sandbox",
-    details: "Inside a sandbox, <name> defaults to it.",
+    details: "\
+Inside a sandbox, <name> defaults to it. '^' is the main worktree.",
     operands: &[ONE_OR_CURRENT],
     after_dashes: AfterDashes::Operands,
     options: &[],
 };
 
+/// `git sandbox diff`
+pub static DIFF: Command = Command {
+    verb: Verb::Diff,
+    name: "diff",
+    about: "show what a sandbox changed since it left its base",
+    details: "\
+Committed, staged, unstaged and untracked changes are shown as one diff from the commit
+where the sandbox left its base to its files, by your git: with its pager, its colours and
+its diff settings. Nothing in the sandbox is touched, its index included. Inside a sandbox,
+<name> defaults to it.",
+    operands: &[ONE_OR_CURRENT],
+    after_dashes: AfterDashes::Operands,
+    options: &[&STAT, &NAME_ONLY, &JSON],
+};
+
+/// `git sandbox rename`
+pub static RENAME: Command = Command {
+    verb: Verb::Rename,
+    name: "rename",
+    about: "rename a sandbox: its branch and its folder together",
+    details: "\
+The branch keeps its commits, its reflog and its upstream, and the sandbox its task. If
+the folder is taken, the new one gets '-2', as with 'new'. Without a branch only the
+folder is renamed. A sandbox that is in use or locked, or that you are in, is refused.",
+    operands: &[
+        Operand { name: "name", kind: Kind::Sandbox, times: Times::One },
+        Operand { name: "new", kind: Kind::Text, times: Times::One },
+    ],
+    after_dashes: AfterDashes::Operands,
+    options: &[&ROOT],
+};
+
 /// `git sandbox rm`
 pub static RM: Command = Command {
+    verb: Verb::Rm,
     name: "rm",
     about: "move sandboxes to the trash, unless there is work in them",
     details: "\
@@ -339,6 +505,7 @@ is refused without --force; one that is locked or in use without --force twice."
 
 /// `git sandbox restore`
 pub static RESTORE: Command = Command {
+    verb: Verb::Restore,
     name: "restore",
     about: "bring a removed sandbox back as it was, or list those that can be",
     details: "\
@@ -351,6 +518,7 @@ it is the newest. Without it, what can be brought back is listed.",
 
 /// `git sandbox reap`
 pub static REAP: Command = Command {
+    verb: Verb::Reap,
     name: "reap",
     about: "retire stale sandboxes and empty what is safe to empty from the trash",
     details: "\
@@ -361,31 +529,21 @@ the root, locked ones and ones in use are never taken. With --all, --purge takes
 but for orphans.",
     operands: &[Operand { name: "name", kind: Kind::Removed, times: Times::Many }],
     after_dashes: AfterDashes::Operands,
-    options: &[
-        &DRY_RUN,
-        &MERGED,
-        &OLDER_THAN,
-        &FORCE_STALE,
-        &PURGE,
-        &ALL,
-        &QUIET,
-        &FINISH,
-        &SPARES,
-        &ROOT,
-        &JSON,
-    ],
+    options: &[&DRY_RUN, &MERGED, &OLDER_THAN, &FORCE_STALE, &PURGE, &ALL, &ROOT, &JSON],
 };
 
 /// `git sandbox merge`
 pub static MERGE: Command = Command {
+    verb: Verb::Merge,
     name: "merge",
     about: "merge its branch back and, once that is confirmed, remove it",
     details: "\
 The branch goes into the one that the sandbox started from or, if none is known, into the
-default branch: as 'git merge' does it, there where that branch is checked out, or, where
-it is checked out nowhere, without touching any checkout. A conflict leaves everything as
-it was. Afterwards the sandbox is moved to the trash; its branch stays, unless
---delete-branch is given. Inside a sandbox, <name> defaults to it.",
+default branch. The merge is made in a scratch worktree, with the hooks and settings of
+'git merge', and reaches your checkout only as a fast-forward; uncommitted work stays as it
+is. A conflict or a failing hook changes nothing. Afterwards the sandbox is moved to the
+trash; its branch stays, unless --delete-branch is given. Inside a sandbox, <name>
+defaults to it.",
     operands: &[ONE_OR_CURRENT],
     after_dashes: AfterDashes::Operands,
     options: &[
@@ -405,6 +563,7 @@ it was. Afterwards the sandbox is moved to the trash; its branch stays, unless
 
 /// `git sandbox doctor`
 pub static DOCTOR: Command = Command {
+    verb: Verb::Doctor,
     name: "doctor",
     about: "find what crashes, moves and other tools left behind, and repair it",
     details: "\
@@ -418,45 +577,112 @@ a root that is open to others. Exits with 1 while something is left.",
 
 /// `git sandbox run`
 pub static RUN: Command = Command {
+    verb: Verb::Run,
     name: "run",
     about: "run a command in a sandbox, marking it in use",
     details: "\
 Without a command it is sandbox.agent, with the task as its argument, or else your shell.
-In the words of a command {task}, {name}, {branch} and {path} are filled in. Its exit
-code is the command's own. Inside a sandbox, 'run -- <cmd>' means that one.",
+An agent that worked there before is started as sandbox.agentResume says and gets the
+beacon, a few lines on how things stand. In the words of a command {task}, {name},
+{branch}, {path} and {beacon} are filled in. Its exit code is the command's own; TERM and
+HUP are passed on to it. Inside a sandbox, 'run -- <cmd>' means that one.",
     operands: &[ONE_OR_CURRENT],
     after_dashes: AfterDashes::CommandAnywhere,
-    options: &[&BACKGROUND, &TMUX, &AUTHOR],
+    options: &[&BACKGROUND, &RESTART, &TMUX, &ALL_IDLE, &NEXT, &AUTHOR],
 };
 
 /// `git sandbox stop`
 pub static STOP: Command = Command {
+    verb: Verb::Stop,
     name: "stop",
     about: "end what runs in a sandbox; the sandbox stays",
     details: "\
-What 'run' or 'new' started there gets TERM, and KILL if it has not ended in time. With
---rm the sandbox is then moved to the trash, unless there is work in it. Inside a sandbox,
-<name> defaults to it.",
+What 'run' or 'new' started there, and what that started, gets TERM, and KILL if it has
+not ended in time. A tmux window that stays although its command has ended is closed. With
+--rm the sandbox is then moved to the trash, unless there is work in it; --all --rm keeps
+worktrees outside the root. Inside a sandbox, <name> defaults to it.",
     operands: &[Operand { name: "name", kind: Kind::Sandbox, times: Times::Many }],
     after_dashes: AfterDashes::Operands,
-    options: &[&RM_TOO, &FORCE, &TIMEOUT, &ALL_HERE, &ROOT],
+    options: &[&RM_TOO, &FORCE, &RELEASE, &TIMEOUT, &ALL_HERE, &ROOT],
+};
+
+/// `git sandbox wait`
+pub static WAIT: Command = Command {
+    verb: Verb::Wait,
+    name: "wait",
+    about: "wait until what runs in a sandbox has ended",
+    details: "\
+Prints how the last command of each ended, and exits with 0 if all of them succeeded. One
+that will be started again has not ended. Inside a sandbox, <name> defaults to it.",
+    operands: &[Operand { name: "name", kind: Kind::Sandbox, times: Times::Many }],
+    after_dashes: AfterDashes::Operands,
+    options: &[&ALL_AT_WORK, &WAIT_AT_MOST, &ROOT],
+};
+
+/// `git sandbox hook`
+pub static HOOK: Command = Command {
+    verb: Verb::Hook,
+    name: "hook",
+    about: "serve an agent that makes worktrees of its own",
+    details: "\
+Agents call this, as 'git sandbox setup --agent' has them do. It reads an event on stdin:
+a wish for a worktree becomes a sandbox, whose path is printed; the end of one removes it,
+unless there is work in it.",
+    operands: &[Operand { name: "agent", kind: Kind::OneOf(&["claude"]), times: Times::One }],
+    after_dashes: AfterDashes::Operands,
+    options: &[],
 };
 
 /// `git sandbox setup`
 pub static SETUP: Command = Command {
+    verb: Verb::Setup,
     name: "setup",
-    about: "install the man page and the completions for the current user",
+    about: "install man page, completions and the 'sb' function for the current user",
     details: "\
 Puts them where your shells and man look, and says what you have to add yourself, if
-anything. It can be run again at any time.",
+anything. It can be run again at any time. With --agent or --timer only that is set up.
+
+'sb' is a function for bash, zsh and fish: 'sb <name>' goes to a sandbox, 'sb -c <name>
+[<task>...]' makes it or resumes it and goes there, 'sb' alone lets you pick one, 'sb ^'
+goes to the main worktree and 'sb -' back. With more words it is 'git sandbox'; a sandbox
+that 'sb rm', 'sb merge' or 'sb stop' takes away is left first ('.' is the current one).
+A failure never moves you.",
     operands: &[],
     after_dashes: AfterDashes::Operands,
-    options: &[&UNINSTALL, &PRINT],
+    options: &[&AGENT, &TIMER, &UNINSTALL, &FUNCTION, &PRINT],
 };
 
 /// Every command, in the order of the help.
-pub static COMMANDS: &[&Command] =
-    &[&NEW, &LIST, &SHOW, &PATH, &RUN, &STOP, &MERGE, &RM, &RESTORE, &REAP, &DOCTOR, &SETUP];
+pub static COMMANDS: &[&Command] = &[
+    &NEW, &LIST, &SHOW, &PATH, &DIFF, &RENAME, &RUN, &STOP, &WAIT, &MERGE, &RM, &RESTORE, &REAP,
+    &DOCTOR, &SETUP, &HOOK,
+];
+
+/// Words that people type by habit, and what they mean here.
+pub static SYNONYMS: &[(&str, &str)] = &[
+    ("add", "new"),
+    ("cd", "path"),
+    ("checkout", "new"),
+    ("clean", "reap"),
+    ("create", "new"),
+    ("delete", "rm"),
+    ("exec", "run"),
+    ("gc", "reap"),
+    ("help", "-h"),
+    ("info", "show"),
+    ("kill", "stop"),
+    ("ls", "list"),
+    ("move", "rename"),
+    ("mv", "rename"),
+    ("open", "run"),
+    ("prune", "reap"),
+    ("remove", "rm"),
+    ("start", "run"),
+    ("status", "list"),
+    ("switch", "new"),
+    ("undo", "restore"),
+    ("version", "--version"),
+];
 
 impl Command {
     /// The command called `name`.
@@ -471,9 +697,24 @@ impl Command {
 }
 
 impl Times {
+    /// Whether it may not be left out.
+    pub fn is_required(self) -> bool {
+        matches!(self, Times::One | Times::Some)
+    }
+
     /// Whether it may stand more than once.
     pub fn repeats(self) -> bool {
         matches!(self, Times::Some | Times::Many)
+    }
+}
+
+impl Value {
+    /// `=<name>`, or `[=<name>]` where it may be left out.
+    pub fn after_option(&self) -> String {
+        match self.left_out {
+            None => format!("=<{}>", self.name),
+            Some(_) => format!("[=<{}>]", self.name),
+        }
     }
 }
 
@@ -523,6 +764,16 @@ mod tests {
             assert!(!text.ends_with('.') && !text.is_empty(), "{text}");
             assert!(!text.starts_with(char::is_uppercase), "{text}");
             assert!(text.len() <= 76, "{text}");
+        }
+    }
+
+    #[test]
+    fn synonyms_are_no_commands_and_mean_one() {
+        for (word, ours) in SYNONYMS {
+            assert!(Command::named(word).is_none(), "{word}");
+            // One that is still to come is left out of the answers.
+            let known = Command::named(ours).is_some() || ours.starts_with('-');
+            assert!(known || *ours == "rename", "{ours}");
         }
     }
 

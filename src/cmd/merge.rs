@@ -2,24 +2,23 @@
 
 use serde::Serialize;
 
-use super::{Here, rm};
-use crate::args::Args;
-use crate::base::{self, Base};
-use crate::error::{Error, Result, shell_word};
-use crate::gather;
-use crate::keep;
-use crate::live::{self, Processes};
-use crate::lock::Lock;
-use crate::merge::{self, How, Merge, Plan};
-use crate::out::Out;
-use crate::record;
-use crate::repo::Repo;
-use crate::resolve;
-use crate::sandbox::{Sandbox, State};
-use crate::spec::{
+use crate::cli::args::Args;
+use crate::cli::spec::{
     AS_BRANCH, DELETE_BRANCH, DRY_RUN, FF_ONLY, INTO, JSON, KEEP, MESSAGE, REBASE, SQUASH,
 };
-use crate::verdict;
+use crate::cmd::context::{Here, removed};
+use crate::error::{Error, Result};
+use crate::git::porcelain::Branch;
+use crate::lifecycle::merge::{self, How, Merge, Plan, Way};
+use crate::lifecycle::remove::{Outcome, Remover, Wish};
+use crate::repo::base::{self, Base};
+use crate::repo::{Repo, held, holders, resolve};
+use crate::sandbox::in_use::{self, Processes};
+use crate::sandbox::journal::Why;
+use crate::sandbox::{Sandbox, State, facts, holding, record, verdict};
+use crate::sys::lock::Lock;
+use crate::ui::out::Out;
+use crate::ui::words::shell_word;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     args.at_most_one(&[&FF_ONLY, &SQUASH, &REBASE])?;
@@ -36,7 +35,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         let lock = merge::lock(&here.repo, *out)?;
         (Here::of(here.repo, args, out)?, Some(lock))
     };
-    crate::background::tell(&here.place.root, *out);
+    crate::lifecycle::background::tell(&here.place.root, *out);
     let sandbox = here.named(args)?.clone();
     let mut answer = Answer::of(&sandbox);
     let merged = bring_home(args, here, lock, &sandbox, out, &mut answer);
@@ -113,6 +112,7 @@ fn bring_home(
         repo: &here.repo,
         worktrees: &here.worktrees,
         place: &here.place,
+        now: here.now,
         out: *out,
         sandbox,
         branch: &branch,
@@ -130,18 +130,24 @@ fn bring_home(
         answer.action = "would-merge";
         return would(args, &here, sandbox, &into, &plan, *out);
     };
-    // Nobody starts to work in it meanwhile; those that we were called by do not count.
-    let own = Lock::if_free(&live::lock_path(&sandbox.entry))?;
+    // No command starts in it meanwhile, unless one is at work there already.
+    let own = Lock::if_free(&in_use::lock_path(&sandbox.entry))?;
     let made = make_branch(&here, sandbox, &branch, &head, &lock)?;
-    if let Err(error) = merge.carry_out(&plan, &lock) {
-        if made {
-            let git = here.repo.git.at(&here.repo.common).holding(lock.file());
-            let full = format!("refs/heads/{branch}");
-            git.call(["update-ref", "-d", &full, &head]).done("take the branch back")?;
+    let new = match merge.carry_out(&plan, &lock) {
+        Ok(new) => new,
+        Err(error) => {
+            if made {
+                let git = here.repo.git.at(&here.repo.common).holding(lock.file());
+                let full = format!("refs/heads/{branch}");
+                git.call(["update-ref", "-d", &full, &head]).done("take the branch back")?;
+            }
+            return Err(error);
         }
-        return Err(error);
-    }
+    };
     attach(&here, sandbox, &branch, &lock)?;
+    if plan.way == Way::Rebase {
+        merge.follow(&new, &lock);
+    }
     drop(own);
     answer.action = "merged";
     out.note(&format!("merged '{name}' into '{}': {}", into.name, plan.in_words()));
@@ -153,18 +159,42 @@ fn bring_home(
         return Ok(0);
     };
     let into = base::to_merge_into(&here.repo, &here.worktrees.main, Some(&into.name), None)?;
-    match rm::remove(args, &here, Some(&lock), sandbox, Some(&into), *out) {
-        Ok(removed) => {
-            answer.removed = true;
-            Ok(u8::from(removed.incomplete))
-        }
-        Err(Error::Refused { why, .. }) => {
-            out.warn(&format!("sandbox '{name}' stays: {why}"));
+    match remove(args, &here, Some(&lock), sandbox, &into)? {
+        Outcome::Refused(refusal) => {
+            out.warn(&format!("sandbox '{name}' stays: {refusal}"));
             out.hint(&format!("git sandbox rm {}", shell_word(&name)));
-            Ok(0)
+            return Ok(0);
         }
-        Err(error) => Err(error),
+        Outcome::Trashed(trashed) => {
+            removed::say_trashed(sandbox, &trashed, *out);
+            answer.removed = true;
+            return Ok(u8::from(trashed.branch.is_some_and(|branch| !branch.fate.goes())));
+        }
+        Outcome::Forgotten(forgotten) => removed::say_forgotten(sandbox, &forgotten, *out),
+        Outcome::Would { .. } => {}
     }
+    answer.removed = true;
+    Ok(0)
+}
+
+/// Removes a sandbox that was merged; without the lock it only says what would happen.
+fn remove(
+    args: &Args,
+    here: &Here,
+    lock: Option<&Lock>,
+    sandbox: &Sandbox,
+    into: &Base,
+) -> Result<Outcome> {
+    let (trash, processes) = (here.trash_for_reading(lock), Processes::lazily());
+    let remover =
+        Remover { trash: &trash, worktrees: &here.worktrees, lock, processes: &processes };
+    let wish = Wish {
+        force: 0,
+        why: Why::MergedInto(into.name.clone()),
+        delete_branch: args.has(&DELETE_BRANCH),
+        merged_into: Some(into),
+    };
+    remover.remove(sandbox, &wish)
 }
 
 fn how(args: &Args) -> How {
@@ -176,7 +206,7 @@ fn how(args: &Args) -> How {
     }
 }
 
-/// Refuses while something is not committed, or somebody else is at work.
+/// Refuses while something is not committed. A process in it does not matter until it is removed.
 fn check(here: &Here, sandbox: &Sandbox) -> Result<()> {
     let name = sandbox.name();
     match sandbox.state {
@@ -184,15 +214,14 @@ fn check(here: &Here, sandbox: &Sandbox) -> Result<()> {
         State::Creating => return Err(Error::Unfinished { name }),
         _ => {}
     }
-    let mut facts = gather::facts(&here.repo, &here.worktrees, sandbox, &Processes::lazily());
-    facts.users = facts.users.map(live::others);
-    let Some(why) = verdict::merge_refusal(&facts) else { return Ok(()) };
-    let busy = facts.users.as_ref().is_ok_and(|users| !users.is_empty());
-    let hint = match busy {
-        true => format!("git sandbox stop {}", shell_word(&name)),
-        false => format!("git -C {} status", shell_word(&sandbox.path.to_string_lossy())),
-    };
-    let hint = facts.not_ours.is_none().then_some(hint);
+    let facts = facts::facts(&here.repo, &here.worktrees, sandbox, &Processes::lazily());
+    let objections = verdict::merge_objections(&facts);
+    if objections.is_empty() {
+        return Ok(());
+    }
+    let why = holding::listed(&objections, "; ");
+    let status = format!("git -C {} status", shell_word(&sandbox.path.to_string_lossy()));
+    let hint = facts.not_ours.is_none().then_some(status);
     Err(Error::NotMerged { name, into: None, why, hint })
 }
 
@@ -225,7 +254,9 @@ fn branch_of(args: &Args, here: &Here, sandbox: &Sandbox) -> Result<String> {
                 Some(commit) if Some(&commit) != sandbox.head.as_ref() => {
                     Err(refused(format!("branch '{branch}' exists and is elsewhere"), None))
                 }
-                Some(_) if here.is_on(Some(asked), &sandbox.entry) => {
+                Some(_)
+                    if holders::of(&here.worktrees, &here.repo.common, asked).next().is_some() =>
+                {
                     Err(refused(format!("branch '{branch}' is checked out elsewhere"), None))
                 }
                 _ => Ok(branch.to_owned()),
@@ -260,16 +291,16 @@ fn make_branch(
 /// Puts a detached sandbox on its branch.
 fn attach(here: &Here, sandbox: &Sandbox, branch: &str, lock: &Lock) -> Result<()> {
     let git = here.repo.git.holding(lock.file());
-    let head = keep::within(&git, &sandbox.entry, ["symbolic-ref", "--quiet", "HEAD"]).ask()?;
+    let head = held::within(&git, &sandbox.entry, ["symbolic-ref", "--quiet", "HEAD"]).ask()?;
     if head.ok() {
         return Ok(());
     }
     let full = format!("refs/heads/{branch}");
     let words = ["symbolic-ref", "-m", "git sandbox: merged", "HEAD", &full];
-    keep::within(&git, &sandbox.entry, words).done("put HEAD on the branch")
+    held::within(&git, &sandbox.entry, words).done("put HEAD on the branch")
 }
 
-/// Says what would be done.
+/// Says what would be done, by the same rules. Returns the exit code.
 fn would(
     args: &Args,
     here: &Here,
@@ -283,9 +314,19 @@ fn would(
     if args.has(&KEEP) {
         return Ok(0);
     }
-    match rm::remove(args, here, None, sandbox, Some(into), out) {
-        Err(Error::Refused { why, .. }) => out.note(&format!("would keep '{name}': {why}")),
-        other => drop(other?),
+    // By then the other branch has its commits or, after a squash, its changes.
+    let head = sandbox.head.clone().unwrap_or_default();
+    let merged = Base { branch: Branch { commit: head, ..into.branch.clone() }, ..into.clone() };
+    match remove(args, here, None, sandbox, &merged)? {
+        Outcome::Refused(refusal) => out.note(&format!("would keep '{name}': {refusal}")),
+        Outcome::Would { holds, branch } => {
+            out.note(&format!("would remove '{name}' ({})", removed::held(&holds)));
+            if let Some(branch) = &branch {
+                removed::say_would_branch(branch, out);
+            }
+            return Ok(u8::from(branch.is_some_and(|branch| !branch.fate.goes())));
+        }
+        Outcome::Forgotten(_) | Outcome::Trashed(_) => {}
     }
     Ok(0)
 }

@@ -1,13 +1,23 @@
 //! `git sandbox path`
 
-use super::Here;
-use crate::args::Args;
-use crate::error::Result;
-use crate::out::Out;
+use crate::cli::args::Args;
+use crate::cmd::context::Here;
+use crate::error::{Error, Result};
 use crate::sandbox::State;
+use crate::ui::out::Out;
+
+/// The word for the main worktree: no branch can be called so.
+const MAIN: &str = "^";
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let here = Here::find(args, out)?;
+    if args.operands.first().is_some_and(|word| word == MAIN) {
+        let main = &here.worktrees.main;
+        return match main.bare {
+            true => Err(Error::NoMainWorktree),
+            false => out.answer_path(&main.path).map(|()| 0),
+        };
+    }
     let sandbox = here.named(args)?;
     if sandbox.state != State::Ready {
         out.warn(&format!("sandbox '{}' is {}", sandbox.name(), sandbox.state.word()));

@@ -1,33 +1,30 @@
-//! The only file that starts git and, where git would, hooks; what users run is run.rs.
+//! Git and one call of it: the only place that starts a git process.
 //!
-//! One value decides program, folder, environment and stdin of every call. Exit codes and
-//! porcelain are read, messages never. User words come after `--end-of-options` or `--`, or as
-//! full ref names.
-//!
-//! What differs between gits is decided here, by what a git answers; none is asked for its version:
-//! - `worktree list -z` came with 2.36, our floor: an older one refuses it, [`Git::worktrees`].
-//! - `merge-tree --write-tree` came with 2.38, [`Git::merge`], and its `--stdin` with 2.39,
-//!   [`Git::merge_many`].
-//! - Before 2.48 `worktree list` prints relative paths as they stand in the entry:
-//!   [`is_unresolved`].
-//! - Reftable and `for-each-ref --include-root-refs` came together, with 2.45: the repository's
-//!   own config says whether refs are in tables.
+//! [`Setting`] decides folder and environment for every call. A held lock goes to git as its stdin or,
+//! where git reads stdin, on a descriptor of its own, so it stays taken while git still writes, even
+//! if we are killed. Calls with input and pipelines run through duct, which is made for them. A plain
+//! call uses the standard library: duct starts a thread for each call and costs 1.28 times as much,
+//! which shows in `list`, where most calls are plain ones.
 
-use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+
+use command_fds::{CommandFdExt, FdMapping};
 
 use crate::error::{Doing, Error, Result};
-use crate::porcelain::{self, Merge, Record};
+use crate::git::answer::Answer;
+
+/// The descriptor on which a git that reads stdin holds a lock.
+const LOCK_DESCRIPTOR: i32 = 198;
 
 /// Variables that tie git to one repository or to one operation in it; `git rev-parse
 /// --local-env-vars` adds what it knows.
-const LOCAL: [&str; 3] = ["GIT_INTERNAL_SUPER_PREFIX", "GIT_CONFIG", "GIT_REFLOG_ACTION"];
+pub(super) const LOCAL: [&str; 3] =
+    ["GIT_INTERNAL_SUPER_PREFIX", "GIT_CONFIG", "GIT_REFLOG_ACTION"];
 /// What a user may well set, but not for calls of ours.
 const USERS: [&str; 5] = [
     "GIT_AUTHOR_DATE",
@@ -39,8 +36,33 @@ const USERS: [&str; 5] = [
 /// Among those, what carries the user's `git -c`.
 const KEPT: [&str; 2] = ["GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT"];
 
-/// Nothing that a checkout brings along is run.
-const UNHOOKED: [&str; 4] = ["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"];
+/// Settings of every call that looks: nothing that a checkout brings along is run, and files are looked
+/// at whatever the user's config says about trusting what git remembers of them. The hook events are
+/// those of such calls; git knows them by name since 2.55, and configured hooks since 2.54.
+const LOOKING: [&str; 18] = [
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.ignoreStat=false",
+    "-c",
+    "core.trustctime=true",
+    "-c",
+    "core.checkStat=default",
+    "-c",
+    "core.untrackedCache=false",
+    "-c",
+    "hook.post-index-change.enabled=false",
+    "-c",
+    "hook.reference-transaction.enabled=false",
+    "-c",
+    "hook.post-checkout.enabled=false",
+];
+/// The same, where the file system tells upper and lower case apart.
+const BY_CASE: [&str; 2] = ["-c", "core.ignoreCase=false"];
+/// A variable of ours, to set a key by `--config-env`, which takes keys that hold a `=`.
+const OFF: &str = "GIT_SANDBOX_OFF";
 
 /// How git is started.
 #[derive(Clone, Debug)]
@@ -50,51 +72,8 @@ pub struct Git {
     in_worktree: bool,
     removed: Arc<[OsString]>,
     held: Option<Arc<File>>,
-}
-
-/// What git answered.
-#[derive(Debug)]
-pub struct Answer {
-    /// Its exit code; `None` when a signal ended it.
-    pub code: Option<i32>,
-    /// Its stdout.
-    pub stdout: Vec<u8>,
-    stderr: Vec<u8>,
-}
-
-impl From<Output> for Answer {
-    fn from(Output { status, stdout, stderr }: Output) -> Answer {
-        Answer { code: status.code(), stdout, stderr }
-    }
-}
-
-impl Answer {
-    /// Whether it exited with 0.
-    pub fn ok(&self) -> bool {
-        self.code == Some(0)
-    }
-
-    /// Everything it said, for people.
-    pub fn words(&self) -> Vec<String> {
-        let text = String::from_utf8_lossy(&self.stderr).replace('\t', "    ");
-        text.lines().map(str::to_owned).collect()
-    }
-
-    /// git's own words on what went wrong, for people.
-    pub fn why(&self) -> String {
-        let text = String::from_utf8_lossy(&self.stderr);
-        let lines = || text.lines().filter(|line| !line.trim().is_empty());
-        let led = |lead: &str| lines().find(|line| line.starts_with(lead));
-        let line = led("fatal: ").or_else(|| led("error: ")).or_else(|| lines().next_back());
-        match (line, self.code) {
-            (Some(line), _) => {
-                let bare = ["fatal: ", "error: "].iter().find_map(|lead| line.strip_prefix(lead));
-                bare.unwrap_or(line).to_owned()
-            }
-            (None, Some(code)) => format!("git exited with {code}"),
-            (None, None) => "git was killed".to_owned(),
-        }
-    }
+    folds_case: bool,
+    hooks: Arc<[OsString]>,
 }
 
 impl Git {
@@ -103,7 +82,8 @@ impl Git {
         let program = which::which("git").map_err(|_| Error::NoGit)?;
         let dir = std::env::current_dir().doing(|| "read the current folder".into())?;
         let removed = ["GIT_CONFIG".into()].into();
-        Ok(Git { program, dir, in_worktree: false, removed, held: None })
+        let (in_worktree, held, folds_case, hooks) = (false, None, false, Arc::default());
+        Ok(Git { program, dir, in_worktree, removed, held, folds_case, hooks })
     }
 
     /// The same git for a repository found: in `dir`, without what ties it to another one.
@@ -124,10 +104,32 @@ impl Git {
         Git { in_worktree: true, ..self.at(dir) }
     }
 
+    /// The same git without these variables of its environment.
+    pub(super) fn without(&self, variables: Vec<OsString>) -> Git {
+        Git { removed: variables.into(), ..self.clone() }
+    }
+
+    /// The same git for a file system that takes upper and lower case for the same, or not.
+    pub fn folding_case(self, folds_case: bool) -> Git {
+        Git { folds_case, ..self }
+    }
+
+    fn looking(&self) -> impl Iterator<Item = &'static str> {
+        let by_case: &[&str] = if self.folds_case { &[] } else { &BY_CASE };
+        LOOKING.iter().chain(by_case).copied()
+    }
+
     /// The same git, whose processes hold a lock as their stdin: it stays taken while one of them
     /// still writes, even if we are killed.
     pub fn holding(&self, lock: &Arc<File>) -> Git {
         Git { held: Some(Arc::clone(lock)), ..self.clone() }
+    }
+
+    /// The same git, whose looks do not run the configured hooks of these names either.
+    pub fn without_hooks<'a>(&self, names: impl Iterator<Item = &'a OsStr>) -> Git {
+        let more = names.filter(|name| !self.hooks.iter().any(|known| known == name));
+        let hooks = self.hooks.iter().cloned().chain(more.map(OsStr::to_owned)).collect();
+        Git { hooks, ..self.clone() }
     }
 
     /// Every variable that ties a program to a repository or carries the user's `git -c`.
@@ -154,99 +156,12 @@ impl Git {
 
     /// A call that only looks: no hooks, no fsmonitor, no lock taken for a refresh.
     pub fn look<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Call<'_> {
-        self.call(["--no-optional-locks"]).args(UNHOOKED).args(words)
+        self.call(["--no-optional-locks"]).looking().args(words)
     }
 
     /// A call that only looks, and may leave the index refreshed as any `git status` does.
     pub fn refresh<S: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = S>) -> Call<'_> {
-        self.call(UNHOOKED).args(words)
-    }
-
-    /// Every worktree, the main one first.
-    pub fn worktrees(&self) -> Result<Vec<Record>> {
-        self.finish_worktrees(self.start_worktrees()?)
-    }
-
-    /// Asks for every worktree.
-    pub fn start_worktrees(&self) -> Result<Running> {
-        self.call(["worktree", "list", "--porcelain", "-z"]).start()
-    }
-
-    /// The answer to that. While another tool adds one, the listing can fail: it is tried again.
-    pub fn finish_worktrees(&self, asked: Running) -> Result<Vec<Record>> {
-        let mut answer = asked.wait()?;
-        for pause in [5, 10, 20, 40, 80] {
-            match answer.code {
-                Some(0) => return Ok(porcelain::worktrees(&answer.stdout)),
-                Some(129) => return Err(self.too_old(&answer)),
-                _ => std::thread::sleep(Duration::from_millis(pause)),
-            }
-            answer = self.start_worktrees()?.wait()?;
-        }
-        let doing = "list the worktrees".to_owned();
-        if answer.ok() {
-            return Ok(porcelain::worktrees(&answer.stdout));
-        }
-        Err(Error::Git { doing, why: answer.why() })
-    }
-
-    fn too_old(&self, answer: &Answer) -> Error {
-        let version = self.call(["version"]).ask().ok().filter(Answer::ok);
-        let text = version.map(|answer| String::from_utf8_lossy(&answer.stdout).into_owned());
-        let number = text.as_deref().and_then(|text| text.trim().strip_prefix("git version "));
-        match number {
-            Some(number) => Error::OldGit { version: number.to_owned() },
-            None => Error::Git { doing: "list the worktrees".into(), why: answer.why() },
-        }
-    }
-
-    /// Merges two commits without touching a checkout; `None` where this git cannot.
-    pub fn merge(&self, into: &str, commit: &str) -> Result<Option<Merge>> {
-        let words = ["merge-tree", "--write-tree", "-z", "--no-messages", "--name-only"];
-        let answer = self.look(words).args([into, commit]).ask()?;
-        match answer.code {
-            Some(0 | 1) => {
-                let why = || Error::Git { doing: "merge".into(), why: answer.why() };
-                porcelain::merge(&answer.stdout, answer.ok()).map(Some).ok_or_else(why)
-            }
-            Some(129) => Ok(None),
-            _ => Err(Error::Git { doing: "merge".into(), why: answer.why() }),
-        }
-    }
-
-    /// Merges many pairs of commits so; where this git cannot, none.
-    pub fn merge_many(&self, pairs: &[(&str, &str)]) -> Result<Vec<Merge>> {
-        if pairs.is_empty() {
-            return Ok(Vec::new());
-        }
-        let lines: Vec<String> =
-            pairs.iter().map(|(into, commit)| format!("{into} {commit}\n")).collect();
-        let words = ["merge-tree", "--stdin", "--no-messages", "--name-only"];
-        let answer = self.look(words).ask_with(lines.concat().into_bytes())?;
-        Ok(porcelain::merges(&answer.stdout))
-    }
-
-    /// The patch of each commit; lines are `<commit>` or `<commit> <parent>`. Commits that change
-    /// nothing have none.
-    pub fn patch_ids(&self, lines: String) -> Result<HashMap<String, String>> {
-        let words = ["diff-tree", "--stdin", "-p", "--no-ext-diff", "--no-textconv", "--no-color"];
-        let (diffs, ids) = (self.look(words), self.look(["patch-id", "--stable"]));
-        let both = diffs.expression().stdin_bytes(lines).pipe(ids.expression());
-        let output = both.stdout_capture().stderr_null().run().doing(|| "start git".into())?;
-        Ok(porcelain::patch_ids(&output.stdout))
-    }
-
-    /// Runs a hook of the user's as `git worktree add` would: in the new worktree, no `GIT_DIR`,
-    /// git's own programs first on PATH, nothing on stdin, its stdout on our stderr.
-    /// The exit code; `None` when a signal ended it.
-    pub fn hook(&self, hook: &Path, args: &[&str], prefix: &OsStr) -> Result<Option<i32>> {
-        let mut path = self.call(["--exec-path"]).line("find git's programs")?;
-        path.push(":");
-        path.push(std::env::var_os("PATH").unwrap_or_default());
-        let mut run = self.program(hook, args);
-        run.env("PATH", path).env("GIT_PREFIX", prefix);
-        let status = run.stdin(Stdio::null()).stdout(io::stderr()).status().at("run", hook)?;
-        Ok(status.code())
+        self.call([""; 0]).looking().args(words)
     }
 
     /// The git that is started.
@@ -254,17 +169,8 @@ impl Git {
         &self.program
     }
 
-    /// Starts our own program again, by itself, with nothing of the terminal, of the repository or of
-    /// the user's `git -c`.
-    pub fn start_ourselves<S: AsRef<OsStr>>(&self, words: &[S], dir: &Path) -> Result<()> {
-        let program = crate::background::ourselves()?;
-        let git = Git { dir: dir.to_owned(), removed: self.ties().into(), ..self.clone() };
-        let mut run = git.program(&program, words);
-        run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        run.spawn().map(drop).doing(|| "start the background".into())
-    }
-
-    fn program<S: AsRef<OsStr>>(&self, program: &Path, words: &[S]) -> Command {
+    /// A program other than git, in the same folder and environment.
+    pub(super) fn program<S: AsRef<OsStr>>(&self, program: &Path, words: &[S]) -> Command {
         #[expect(clippy::disallowed_methods, reason = "the one place")]
         let mut run = Command::new(program);
         run.args(words).current_dir(&self.dir);
@@ -273,20 +179,6 @@ impl Git {
         }
         run
     }
-}
-
-/// Whether git listed a worktree by a path that leads nowhere from here.
-pub fn is_unresolved(listed: &Path) -> bool {
-    listed.is_relative()
-}
-
-/// Starts this program again, from outside of all repositories.
-pub fn start_ourselves(words: &[&str], dir: &Path) -> Result<()> {
-    let git = Git::here()?;
-    let known = git.call(["rev-parse", "--local-env-vars"]).read("read git's variables")?;
-    let known = String::from_utf8_lossy(&known).into_owned();
-    let removed = known.lines().chain(LOCAL).map(OsString::from).collect();
-    Git { removed, ..git }.start_ourselves(words, dir)
 }
 
 /// A call of git.
@@ -311,6 +203,23 @@ impl Call<'_> {
         self
     }
 
+    /// With the settings of a call that looks, and without any hook. A name may hold a `=`, which `-c` would take for the end of the key.
+    fn looking(self) -> Self {
+        let hooks = Arc::clone(&self.git.hooks);
+        let looking = self.git.looking();
+        let call = self.args(looking);
+        if hooks.is_empty() {
+            return call;
+        }
+        let options = hooks.iter().map(|name| {
+            let mut option = OsString::from("--config-env=hook.");
+            option.push(name);
+            option.push(format!(".enabled={OFF}"));
+            option
+        });
+        call.args(options).env(OFF, "false")
+    }
+
     /// With a variable in its environment.
     pub fn env(mut self, name: &'static str, value: impl AsRef<OsStr>) -> Self {
         self.variables.push((name, value.as_ref().to_owned()));
@@ -328,9 +237,16 @@ impl Call<'_> {
         self.spawn(stdin)
     }
 
+    /// Pipes input of ours through it and then through another call. Returns the last one's stdout.
+    pub fn pipe(self, input: String, next: &Call) -> Result<Vec<u8>> {
+        let both = self.expression()?.stdin_bytes(input).pipe(next.expression()?);
+        let output = both.stdout_capture().stderr_null().run().doing(|| "start git".into())?;
+        Ok(output.stdout)
+    }
+
     /// Runs it with input of ours.
     pub fn ask_with(self, input: Vec<u8>) -> Result<Answer> {
-        let run = self.expression().stdin_bytes(input).stdout_capture().stderr_capture();
+        let run = self.expression()?.stdin_bytes(input).stdout_capture().stderr_capture();
         Ok(run.run().doing(|| "start git".into())?.into())
     }
 
@@ -341,6 +257,15 @@ impl Call<'_> {
         let status = run.stdin(stdin).stdout(Stdio::null()).status();
         let status = status.doing(|| "start git".into())?;
         Ok(Answer { code: status.code(), stdout: Vec::new(), stderr: Vec::new() })
+    }
+
+    /// Runs it with its output going to the user, through the pager of the user's git.
+    /// Returns the exit code; `None` when a signal ended it.
+    pub fn hand_over(self) -> Result<Option<i32>> {
+        let stdin = self.stdin()?;
+        let mut run = self.command();
+        let status = run.stdin(stdin).status().doing(|| "start git".into())?;
+        Ok(status.code())
     }
 
     /// Its stdout; an exit code other than 0 is an error.
@@ -366,27 +291,38 @@ impl Call<'_> {
         self.read(doing).map(drop)
     }
 
-    fn command(&self) -> Command {
-        let mut run = self.git.program(&self.git.program, &self.words);
-        for (name, value) in &self.variables {
-            run.env(name, value);
-        }
-        if self.git.in_worktree {
-            run.env("GIT_WORK_TREE", &self.git.dir);
-        }
+    pub(super) fn command(&self) -> Command {
+        #[expect(clippy::disallowed_methods, reason = "the one place")]
+        let mut run = Command::new(&self.git.program);
+        run.args(&self.words);
+        self.setting().apply(&mut run);
         run
     }
 
-    /// The same for what is fed or piped.
-    fn expression(&self) -> duct::Expression {
-        let Git { program, dir, removed, in_worktree, .. } = self.git;
+    /// The same as a pipeline of duct, for a git that is fed or piped. Its stdin is taken, so it holds
+    /// the lock on a descriptor of its own.
+    fn expression(&self) -> Result<duct::Expression> {
         #[expect(clippy::disallowed_methods, reason = "the one place")]
-        let run = duct::cmd(program.as_os_str(), &self.words).dir(dir).unchecked();
-        // Of two calls about one variable duct heeds the inner one: set before removed.
-        let set = self.variables.iter().map(|(name, value)| (*name, value.as_os_str()));
-        let set = set.chain(in_worktree.then_some(("GIT_WORK_TREE", dir.as_os_str())));
-        let run = set.fold(run, |run, (name, value)| run.env(name, value));
-        removed.iter().fold(run, |run, name| run.env_remove(name))
+        let run = duct::cmd(self.git.program.as_os_str(), &self.words).unchecked();
+        let setting = self.setting();
+        let held = self.git.held.as_ref().map(|lock| lock.try_clone()).transpose();
+        let held = held.doing(|| "share a lock".into())?;
+        Ok(run.before_spawn(move |run| {
+            setting.apply(run);
+            if let Some(lock) = &held {
+                let parent_fd = lock.try_clone()?.into();
+                let mapping = FdMapping { parent_fd, child_fd: LOCK_DESCRIPTOR };
+                run.fd_mappings(vec![mapping]).map_err(io::Error::other)?;
+            }
+            Ok(())
+        }))
+    }
+
+    fn setting(&self) -> Setting {
+        let Git { dir, removed, in_worktree, .. } = self.git;
+        let mut variables = self.variables.clone();
+        variables.extend(in_worktree.then(|| ("GIT_WORK_TREE", dir.clone().into_os_string())));
+        Setting { dir: dir.clone(), removed: Arc::clone(removed), variables }
     }
 
     fn spawn(self, stdin: Stdio) -> Result<Running> {
@@ -400,6 +336,25 @@ impl Call<'_> {
             Some(lock) => lock.try_clone().doing(|| "share a lock".into())?.into(),
             None => Stdio::null(),
         })
+    }
+}
+
+/// Where and with which environment a git runs: the same for every way of starting one.
+struct Setting {
+    dir: PathBuf,
+    removed: Arc<[OsString]>,
+    variables: Vec<(&'static str, OsString)>,
+}
+
+impl Setting {
+    fn apply(&self, run: &mut Command) {
+        run.current_dir(&self.dir);
+        for name in &*self.removed {
+            run.env_remove(name);
+        }
+        for (name, value) in &self.variables {
+            run.env(name, value);
+        }
     }
 }
 

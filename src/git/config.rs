@@ -1,6 +1,7 @@
 //! The user's git config, read once.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -10,18 +11,20 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, Default)]
 pub struct Config {
     entries: Vec<(String, String)>,
+    hooks: BTreeSet<OsString>,
 }
 
 impl Config {
     /// From `git config --list -z`: `key\nvalue\0`, or `key\0` for a bare key, which means true.
     pub fn parse(bytes: &[u8]) -> Config {
         let records = bytes.split(|byte| *byte == 0).filter(|record| !record.is_empty());
+        let hooks = records.clone().filter_map(hook_name).collect();
         let entries = records.map(|record| {
             let text = String::from_utf8_lossy(record);
             let (key, value) = text.split_once('\n').unwrap_or((&text, "true"));
             (key.to_owned(), value.to_owned())
         });
-        Config { entries: entries.collect() }
+        Config { entries: entries.collect(), hooks }
     }
 
     /// From the same with `--show-scope --show-origin`, which put two records before each; and the
@@ -36,6 +39,11 @@ impl Config {
             files.extend(file.filter(|file| files.last() != Some(file)));
         }
         (Config::parse(&plain), files)
+    }
+
+    /// The names of configured hooks, `hook.<name>.command`, byte for byte.
+    pub fn hook_names(&self) -> impl Iterator<Item = &OsStr> {
+        self.hooks.iter().map(OsString::as_os_str)
     }
 
     /// The value of a key; section and name in lower case.
@@ -85,6 +93,14 @@ impl Config {
         pairs.filter(|(key, _)| leads.iter().any(|lead| key.starts_with(lead)))
     }
 
+    /// The remotes, as pairs of name and address.
+    pub fn remote_urls(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().filter_map(|(key, value)| {
+            let remote = key.strip_prefix("remote.")?.strip_suffix(".url")?;
+            Some((remote, value.as_str()))
+        })
+    }
+
     /// The fetch refspecs, as pairs of remote and refspec.
     pub fn fetch_refspecs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.entries.iter().filter_map(|(key, value)| {
@@ -92,6 +108,14 @@ impl Config {
             Some((remote, value.as_str()))
         })
     }
+}
+
+/// The name in a record of `hook.<name>.<key>`.
+fn hook_name(record: &[u8]) -> Option<OsString> {
+    // A name has no line feed: git refuses one there.
+    let key = record.split(|byte| *byte == b'\n').next()?.strip_prefix(b"hook.")?;
+    let end = key.iter().rposition(|byte| *byte == b'.')?;
+    Some(OsStr::from_bytes(&key[..end]).to_owned())
 }
 
 /// A boolean as git reads it.
@@ -106,7 +130,7 @@ pub fn boolean(value: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz;
+    use crate::sys::fuzz;
 
     #[test]
     fn the_last_value_of_a_key_counts() {
@@ -118,6 +142,16 @@ mod tests {
         assert!(config.boolean("a.b").is_err());
         assert_eq!(config.fetch_refspecs().collect::<Vec<_>>(), [("o.x", "+a:b")]);
         assert_eq!(Config::parse(b"").get("a.b"), None);
+    }
+
+    #[test]
+    fn hooks_are_named_byte_for_byte() {
+        let config = Config::parse(
+            b"hook.a.b=c.command\nx\ny\0hook.a.b=c.event\npost-index-change\0hook.\xff.command\n\0\
+              hook.jobs\n3\0hooks.x.command\nx\0hook..event\0",
+        );
+        let names: Vec<&[u8]> = config.hook_names().map(OsStr::as_bytes).collect();
+        assert_eq!(names, [b"".as_slice(), b"a.b=c", b"\xff"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{Dev, fstat};
 
-use crate::file;
+use crate::sys::file;
 
 /// The times, ids and size of a file, in the order of the index: 32 bits each.
 const SEEN: usize = 10;
@@ -88,6 +88,24 @@ impl Index {
         self.entries.iter().any(|entry| entry.hidden)
     }
 
+    /// Whether it holds a conflict.
+    pub fn has_conflict(&self) -> bool {
+        let flags = |entry: &Entry| half(&self.bytes, entry.start + 4 * SEEN + self.id);
+        self.entries.iter().any(|entry| flags(entry).is_none_or(|flags| flags & STAGE != 0))
+    }
+
+    /// The number of the file at a path.
+    pub fn find(&self, path: &[u8]) -> Option<usize> {
+        let compare = |entry: &Entry| self.bytes[entry.path..entry.end].cmp(path);
+        self.entries.binary_search_by(compare).ok()
+    }
+
+    /// The object id of a file, in hex.
+    pub fn id(&self, number: usize) -> String {
+        let start = self.entries[number].start + 4 * SEEN;
+        hex(self.bytes.get(start..start + self.id).unwrap_or_default()).collect()
+    }
+
     /// The path of a file.
     pub fn path(&self, number: usize) -> &[u8] {
         let entry = self.entries[number];
@@ -114,9 +132,7 @@ impl Index {
     pub fn is_empty(&self, number: usize) -> bool {
         const SHA1: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
         const SHA256: &str = "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813";
-        let start = self.entries[number].start + 4 * SEEN;
-        let id = self.bytes.get(start..start + self.id).unwrap_or_default();
-        hex(id).eq((if self.id == 20 { SHA1 } else { SHA256 }).chars())
+        self.id(number) == if self.id == 20 { SHA1 } else { SHA256 }
     }
 }
 

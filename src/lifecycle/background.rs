@@ -1,4 +1,4 @@
-//! Work that goes on by itself: deleting what was purged, and the daily `reap --all`.
+//! Work that goes on by itself: the daily `reap --all`.
 //!
 //! What the daily run did is left in `<root>/.reaped`: the time of the run and, until somebody was
 //! told, a line about it.
@@ -7,32 +7,14 @@ use std::path::Path;
 
 use chrono::TimeDelta;
 
-use crate::config;
-use crate::error::{Doing, Result};
-use crate::file;
-use crate::git;
-use crate::journal::replace;
-use crate::out::Out;
+use crate::error::Result;
+use crate::git::{self, config};
 use crate::repo::Repo;
-use crate::time::{self, Time};
+use crate::sys::clock::{self, Time};
+use crate::sys::file;
+use crate::ui::out::Out;
 
 const FILE: &str = ".reaped";
-
-/// From here on no terminal ends us.
-pub fn leave_terminal() {
-    let _ = rustix::process::setsid();
-}
-
-/// In the background we get out of everybody's way.
-pub fn settle() {
-    leave_terminal();
-    let _ = rustix::process::nice(10);
-}
-
-/// Deletes in the background what is marked in this repository's trash.
-pub fn purge(common: &Path) -> Result<()> {
-    git::start_ourselves(&["reap", "--finish"], common)
-}
 
 /// Starts the daily reaper, unless it ran or was switched off.
 pub fn reap_daily(root: &Path, repo: &Repo, now: Time) -> Result<()> {
@@ -48,7 +30,7 @@ pub fn reap_daily(root: &Path, repo: &Repo, now: Time) -> Result<()> {
     }
     let (_, word) = read(root);
     write(root, now, word.as_deref().unwrap_or_default())?;
-    git::start_ourselves(&["reap", "--all", "--quiet"], &repo.common)
+    git::start_ourselves(&["__reap"], &repo.common)
 }
 
 /// Leaves word of what a quiet run did.
@@ -80,10 +62,5 @@ fn read(root: &Path) -> (Option<String>, Option<String>) {
 }
 
 fn write(root: &Path, now: Time, word: &str) -> Result<()> {
-    replace(&root.join(FILE), format!("{}\n{word}\n", time::rfc3339(now)).as_bytes())
-}
-
-/// Where the program is, to start it again.
-pub fn ourselves() -> Result<std::path::PathBuf> {
-    std::env::current_exe().doing(|| "find the program".into())
+    file::replace(&root.join(FILE), format!("{}\n{word}\n", clock::rfc3339(now)).as_bytes())
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::error::{Error, Result};
 use crate::git::Git;
-use crate::porcelain::{self, Branch, Record};
+use crate::git::porcelain::{self, Branch, Record};
 use crate::repo::Repo;
 
 /// A branch that others are merged into.

@@ -10,11 +10,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
-
-use crate::config::Config;
-use crate::file;
-use crate::repo::{entry_points_to, folder_points_to, normal};
+use crate::git::config::Config;
+use crate::repo::link::{common_of, entry_points_to, folder_points_to, is_git_dir, names_a_commit};
 
 /// How variables of git's begin that neither lead to a repository nor belong to one.
 const HARMLESS: [&str; 22] = [
@@ -138,40 +135,10 @@ fn may_lead(name: &OsStr) -> bool {
     leads("GIT_") && !HARMLESS.into_iter().any(leads)
 }
 
-/// The common dir that a private git dir names.
-fn common_of(entry: &Path) -> Option<PathBuf> {
-    let text = file::read_small(&entry.join("commondir")).ok()?;
-    Some(normal(&entry.join(OsStr::from_bytes(text.trim_ascii_end()))))
-}
-
-/// Whether git would take this for the private git dir of a worktree of that repository.
-pub fn is_entry(entry: &Path, common: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().ok();
-    let leads = common_of(entry).is_some_and(|named| real(&named) == real(common));
-    leads
-        && is_git_dir(common)
-        && [entry, common].iter().all(|dir| names_a_commit(&dir.join("HEAD")))
-}
-
-/// What git asks of a git dir, besides its HEAD.
-fn is_git_dir(common: &Path) -> bool {
-    let usable = |name: &str| access(common.join(name), Access::EXEC_OK).is_ok();
-    usable("objects") && usable("refs") && !common.join("commondir").exists()
-}
-
-/// Whether a HEAD is one that git would take.
-fn names_a_commit(head: &Path) -> bool {
-    let is_file = head.symlink_metadata().is_ok_and(|meta| meta.is_file());
-    let bytes = if is_file { file::read_small(head).unwrap_or_default() } else { Vec::new() };
-    let text = bytes.trim_ascii_end();
-    let id = || matches!(text.len(), 40 | 64) && text.iter().all(u8::is_ascii_hexdigit);
-    text.strip_prefix(b"ref: ").is_some_and(|name| name.starts_with(b"refs/")) || id()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz;
+    use crate::sys::fuzz;
 
     fn repository(top: &Path) -> PathBuf {
         let common = top.join(".git");

@@ -97,9 +97,13 @@ fn shorten(folder: &str, name: &OsStr) -> String {
     format!("{}-{hash}", head(folder, LONGEST - hash.len() - 1))
 }
 
-/// The first `length` bytes or, where that would cut a letter, a little less.
+/// Returns at most the first `length` bytes, cut between two characters.
 fn head(text: &str, length: usize) -> &str {
-    &text[..text.floor_char_boundary(length)]
+    let mut end = length.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// A hash that is the same in every release: FNV-1a, 64 bits, in hex. Rust's own may change.
@@ -111,7 +115,7 @@ pub fn hash(name: &OsStr) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz;
+    use crate::sys::fuzz;
 
     fn folder_of(name: &str) -> String {
         branch_folder(OsStr::new(name))

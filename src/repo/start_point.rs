@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 
 use crate::error::{Error, Result};
+use crate::repo::request::Pull;
+use crate::repo::resolve::Target;
 use crate::repo::{Repo, Worktrees};
-use crate::resolve::Target;
 
 /// The start of a new sandbox.
 #[derive(Debug)]
@@ -33,6 +34,7 @@ impl Start {
             (Target::Existing { commit, .. } | Target::Tracking { commit, .. }, None) => {
                 Ok(Start { commit: commit.clone(), base: None })
             }
+            (Target::Pull { pull, .. }, _) => Ok(Start { commit: pull.commit.clone(), base: None }),
             (_, Some(from)) => Start::at(repo, from),
             (_, None) => Start::at_head(repo, worktrees),
         }
@@ -81,6 +83,10 @@ impl Start {
             Target::Tracking { branch, upstream, .. } => {
                 let upstream = text(upstream).replacen("refs/remotes/", "", 1);
                 format!("new branch '{}' following '{upstream}'", text(branch))
+            }
+            Target::Pull { branch, pull } => {
+                let (branch, Pull { number, remote, .. }) = (text(branch), pull);
+                format!("new branch '{branch}' for request {number} of '{remote}'")
             }
             Target::New { branch } => format!("new branch '{}' from '{from}'", text(branch)),
             Target::Detached => format!("detached at '{from}'"),

@@ -5,12 +5,13 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::git::Git;
-use crate::journal::Journal;
-use crate::place::{Root, real};
-use crate::repo::{self, Repo};
+use crate::git::config::Config;
+use crate::repo::root::Root;
+use crate::repo::{Repo, link};
+use crate::sandbox::journal::Journal;
+use crate::sys::path::{self, Presence, real};
 
 /// The repositories that have something below the root, and what belongs to none that is there.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub struct Everywhere {
     pub config: Config,
     /// The common dirs of repositories that can be reached, this one's included.
     pub commons: BTreeSet<PathBuf>,
-    /// Worktrees of repositories that cannot be reached.
+    /// Folders whose private git dir is not there.
     pub orphans: Vec<PathBuf>,
     /// Folders below a home that git has no entry for, or none that names them.
     pub strays: Vec<PathBuf>,
@@ -44,36 +45,68 @@ impl Everywhere {
         let mut commons: BTreeSet<PathBuf> = here.into_iter().map(|repo| repo.common).collect();
         let (mut orphans, mut strays) = (Vec::new(), Vec::new());
         for folder in root.homes().iter().flat_map(|home| folders(home)) {
-            let entry = repo::folder_points_to(&folder);
-            match entry.as_deref().and_then(|entry| Some((entry, common_of(entry)?))) {
-                Some((entry, common)) if is_known(entry, &folder) => drop(commons.insert(common)),
-                Some((_, common)) if is_there(&common) => {
-                    commons.insert(common);
-                    strays.push(folder);
-                }
-                Some(_) => orphans.push(folder),
-                None => strays.push(folder),
+            let entry = link::folder_points_to(&folder);
+            let Some((entry, common)) =
+                entry.as_deref().and_then(|entry| Some((entry, common_of(entry)?)))
+            else {
+                strays.push(folder);
+                continue;
+            };
+            match path::presence(entry) {
+                Presence::There if is_known(entry, &folder) => {}
+                Presence::There => strays.push(folder),
+                Presence::Absent => orphans.push(folder),
+                // Left alone: a disk that is away, or a folder that may not be read.
+                Presence::Unknown => continue,
+            }
+            if is_there(&common) {
+                commons.insert(common);
             }
         }
         for folder in root.trash_folders() {
             let journal = Journal::read(&folder).ok().flatten();
-            let common = journal.map(|journal| journal.common).filter(|common| is_there(common));
+            let returning = journal.as_ref().and_then(Journal::returning_to);
+            orphans.retain(|orphan| Some(orphan.as_path()) != returning);
+            let common =
+                journal.and_then(|journal| journal.common).filter(|common| is_there(common));
             commons.extend(common);
         }
         Ok(Everywhere { root, config, commons, orphans, strays })
     }
 }
 
-/// Whether a folder is a worktree of a repository that cannot be reached. Nothing else is an orphan:
-/// not a submodule, not a copy, not one whose entry was pruned.
+/// Whether a folder's `.git` names a private git dir that is not there: its repository is gone, moved,
+/// made anew, or no longer knows it.
 pub fn is_orphan(folder: &Path) -> bool {
-    let common = repo::folder_points_to(folder).and_then(|entry| common_of(&entry));
-    common.is_some_and(|common| !is_there(&common))
+    let entry = link::folder_points_to(folder).filter(|entry| common_of(entry).is_some());
+    entry.is_some_and(|entry| path::presence(&entry) == Presence::Absent)
+}
+
+/// The orphans among these folders whose `.git` names this repository.
+pub fn orphans_of(common: &Path, folders: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let names_it = |folder: &PathBuf| {
+        let entry = link::folder_points_to(folder);
+        entry.is_some_and(|entry| common_of(&entry).as_deref() == Some(common))
+    };
+    folders.filter(|folder| names_it(folder) && is_orphan(folder)).collect()
+}
+
+/// Leaves out what an interrupted restore is bringing back.
+pub fn without_returning(orphans: Vec<PathBuf>, trash: &[PathBuf]) -> Vec<PathBuf> {
+    if orphans.is_empty() {
+        return orphans;
+    }
+    let journals: Vec<Journal> =
+        trash.iter().filter_map(|folder| Journal::read(folder).ok().flatten()).collect();
+    let returns = |orphan: &PathBuf| {
+        journals.iter().any(|journal| journal.returning_to() == Some(orphan.as_path()))
+    };
+    orphans.into_iter().filter(|orphan| !returns(orphan)).collect()
 }
 
 /// Whether an entry is there and names this folder.
 fn is_known(entry: &Path, folder: &Path) -> bool {
-    repo::entry_points_to(entry).is_some_and(|named| real(&named) == real(folder))
+    link::entry_points_to(entry).is_some_and(|named| real(&named) == real(folder))
 }
 
 fn is_there(common: &Path) -> bool {

@@ -9,26 +9,20 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::git::{Answer, Git};
-use crate::index::Index;
-use crate::keep::{self, Unreached};
-use crate::live::{self, Processes};
-use crate::lock::Lock;
-use crate::porcelain;
-use crate::precious;
-use crate::repo::{Repo, Worktrees};
-use crate::sandbox::{CREATING, Sandbox, State};
-use crate::untouched;
-use crate::verdict::{Facts, Known};
-
-/// What there is inside a folder that git may not see.
-#[derive(Debug, Default)]
-pub struct Inside {
-    /// Folders, relative to the top, that are repositories of their own.
-    pub repositories: Vec<PathBuf>,
-}
+use crate::git::config::Config;
+use crate::git::index::Index;
+use crate::git::{Answer, Git, porcelain};
+use crate::repo::nested::{has_work, look_inside, unsaved_module};
+use crate::repo::unreached::Unreached;
+use crate::repo::{Repo, Worktrees, held, link};
+use crate::sandbox::in_use::{self, Processes};
+use crate::sandbox::mark::CREATING;
+use crate::sandbox::verdict::{self, Facts, Known, NotOurs, Refusal};
+use crate::sandbox::{Sandbox, State, precious, pristine};
+use crate::sys::lock::Lock;
+use crate::sys::mounts;
+use crate::sys::path::{self, Presence};
 
 /// Gathers the facts about one sandbox.
 pub fn facts(
@@ -41,8 +35,8 @@ pub fn facts(
     let mut facts = Facts {
         not_ours: broken(sandbox),
         is_where_we_are: here.map_or(true, |here| here.starts_with(&sandbox.path)),
-        contains: contained(repo, worktrees, &sandbox.path),
-        mount: mounts().into_iter().find(|mount| mount.starts_with(&sandbox.path)),
+        contains: contained(repo, worktrees, sandbox),
+        mount: mounts::all().into_iter().find(|mount| mount.starts_with(&sandbox.path)),
         locked: sandbox.locked.clone().filter(|reason| reason != CREATING),
         ..Facts::nothing()
     };
@@ -53,8 +47,8 @@ pub fn facts(
     if sandbox.state == State::Creating {
         facts.users = users();
         facts.changes = Err("its creation was interrupted".into());
-        if Lock::if_free(&live::lock_path(&sandbox.entry)).is_ok_and(|lock| lock.is_none()) {
-            facts.not_ours = Some("it is being created".into());
+        if Lock::if_free(&in_use::lock_path(&sandbox.entry)).is_ok_and(|lock| lock.is_none()) {
+            facts.not_ours = Some(NotOurs::BeingCreated);
         }
         return facts;
     }
@@ -62,7 +56,7 @@ pub fn facts(
     let main = (!worktrees.main.bare).then_some(worktrees.main.path.as_path());
     let operation = sandbox.operation(&repo.git, repo.is_reftable());
     let only_here = || {
-        let held = keep::held_by(&repo.git, &sandbox.entry)?.commits;
+        let held = held::held_by(&repo.git, &sandbox.entry)?.commits;
         // Most often that is the tip of its branch and nothing else.
         let is_branch = |name: &OsString| !name.as_bytes().starts_with(b"refs/");
         let on_branch = !sandbox.detached && sandbox.branch.as_ref().is_some_and(is_branch);
@@ -81,16 +75,16 @@ pub fn facts(
         // While no git of ours works in there.
         let facts = Facts { users: users(), ..facts };
         let facts = if untouched {
-            Facts { nested: Ok(modules()), ..facts }
+            Facts { nested: Ok(modules()), pristine: true, ignored: Some(Vec::new()), ..facts }
         } else {
             let files = scope.spawn(|| files(&git, &repo.config, main));
             let hidden = scope.spawn(|| hidden(&git, sandbox, index));
             let nested = nested(&repo.git, &sandbox.path, &sandbox.entry);
-            let (changes, precious) = match joined(files.join()) {
-                Ok((changes, precious)) => (Ok(changes), Ok(precious)),
-                Err(why) => (Err(why), Ok(0)),
+            let (changes, precious, ignored) = match joined(files.join()) {
+                Ok((changes, precious, ignored)) => (Ok(changes), Ok(precious), Some(ignored)),
+                Err(why) => (Err(why), Ok(0), None),
             };
-            Facts { changes, hidden: joined(hidden.join()), nested, precious, ..facts }
+            Facts { changes, hidden: joined(hidden.join()), nested, precious, ignored, ..facts }
         };
         let (only_here, held) = match joined(only_here.join()) {
             Ok((count, held)) => (Ok(count), held),
@@ -98,6 +92,25 @@ pub fn facts(
         };
         Facts { operation, only_here, held, ..facts }
     })
+}
+
+/// What forbids moving a sandbox, whatever is in it.
+pub fn for_a_move(
+    repo: &Repo,
+    worktrees: &Worktrees,
+    sandbox: &Sandbox,
+    processes: &Processes,
+) -> Facts {
+    let here = std::env::current_dir();
+    Facts {
+        not_ours: broken(sandbox),
+        is_where_we_are: here.map_or(true, |here| here.starts_with(&sandbox.path)),
+        contains: contained(repo, worktrees, sandbox),
+        mount: mounts::all().into_iter().find(|mount| mount.starts_with(&sandbox.path)),
+        locked: sandbox.locked.clone(),
+        users: processes.users_of(sandbox).map_err(|error| error.to_string()),
+        ..Facts::nothing()
+    }
 }
 
 /// Whether its files are those of its commit and nothing else: then there is no change, no edit that
@@ -121,21 +134,21 @@ fn is_untouched(git: &Git, sandbox: &Sandbox, index: &Index) -> bool {
     // Asked by a thread of its own: until a program has started, nothing else of ours goes on.
     std::thread::scope(|scope| {
         let head = scope.spawn(|| head.ask());
-        let untouched = untouched::is_untouched(&sandbox.path, index);
+        let untouched = pristine::is_untouched(&sandbox.path, index);
         untouched && head.join().is_ok_and(|head| head.is_ok_and(same))
     })
 }
 
 /// What forbids moving a folder that git knows nothing of.
-pub fn in_the_way(folder: &Path, sandbox: &Sandbox, processes: &Processes) -> Option<String> {
+pub fn in_the_way(folder: &Path, sandbox: &Sandbox, processes: &Processes) -> Option<Refusal> {
     let here = std::env::current_dir();
     let facts = Facts {
         is_where_we_are: here.map_or(true, |here| here.starts_with(folder)),
-        mount: mounts().into_iter().find(|mount| mount.starts_with(folder)),
+        mount: mounts::all().into_iter().find(|mount| mount.starts_with(folder)),
         users: processes.users_of(sandbox).map_err(|error| error.to_string()),
         ..Facts::nothing()
     };
-    crate::verdict::refusal(&facts, 0).map(|(why, _)| why)
+    verdict::refusal(&facts, 0)
 }
 
 fn joined<T>(result: std::thread::Result<Known<T>>) -> Known<T> {
@@ -143,58 +156,49 @@ fn joined<T>(result: std::thread::Result<Known<T>>) -> Known<T> {
 }
 
 /// Why folder and entry cannot be shown to belong together, if so.
-fn broken(sandbox: &Sandbox) -> Option<String> {
+fn broken(sandbox: &Sandbox) -> Option<NotOurs> {
     match &sandbox.state {
-        State::Damaged(why) => Some(format!("it is damaged: {why}")),
-        State::Orphan => Some("it is damaged: its repository cannot be reached".into()),
-        _ if sandbox.entry.as_os_str().is_empty() => {
-            Some("it is damaged: git's entry for it was not found".into())
-        }
+        State::Damaged(why) => Some(NotOurs::Damaged(why.clone())),
+        State::Orphan => Some(NotOurs::Unreachable),
+        _ if sandbox.entry.as_os_str().is_empty() => Some(NotOurs::NoEntry),
         State::Ready | State::Creating | State::Missing => None,
     }
 }
 
-/// Another worktree, or the repository itself, inside this folder.
-fn contained(repo: &Repo, worktrees: &Worktrees, folder: &Path) -> Option<PathBuf> {
+/// Another worktree, or the repository itself, inside this folder; or a linked worktree of one of its
+/// submodules, wherever that is: its private git dir would go along.
+fn contained(repo: &Repo, worktrees: &Worktrees, sandbox: &Sandbox) -> Option<PathBuf> {
+    let folder = &sandbox.path;
     let linked = worktrees.linked.iter().map(|tree| &tree.record.path);
     let mut others = linked.chain([&worktrees.main.path, &repo.common]);
-    others.find(|path| path.starts_with(folder) && *path != folder).cloned()
+    let inside = others.find(|path| path.starts_with(folder) && *path != folder).cloned();
+    inside.or_else(|| linked_worktree_of_submodule(&sandbox.entry))
 }
 
-/// Where file systems are mounted, as far as the system tells.
-pub fn mounts() -> Vec<PathBuf> {
-    let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let points = text.split(|byte| *byte == b'\n').filter_map(|line| {
-        let point = line.split(|byte| *byte == b' ').nth(4)?;
-        Some(PathBuf::from(std::ffi::OsStr::from_bytes(&unescaped(point))))
-    });
-    points.collect()
-}
-
-/// The kernel writes spaces and the like as `\040`.
-fn unescaped(text: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let mut rest = text;
-    while let Some((first, tail)) = rest.split_first() {
-        let octal = tail.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        let code = octal.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        let code = code.filter(|_| *first == b'\\');
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { &tail[3..] } else { tail };
-    }
-    bytes
+/// A linked worktree of a submodule whose git dir is below a private git dir.
+fn linked_worktree_of_submodule(entry: &Path) -> Option<PathBuf> {
+    let modules = entry.join("modules");
+    let homes = link::module_dirs(&modules).into_iter().map(|name| modules.join(name));
+    let entries = homes.flat_map(|home| fs::read_dir(home.join("worktrees")).into_iter().flatten());
+    let there = |entry: PathBuf| match link::entry_points_to(&entry) {
+        Some(folder) if path::presence(&folder) == Presence::Absent => None,
+        Some(folder) => Some(folder),
+        None => Some(entry),
+    };
+    entries.flatten().find_map(|entry| there(entry.path()))
 }
 
 /// How many files have changes, and how many ignored ones are precious. Submodules answer for
 /// themselves, as nested repositories do.
-fn files(git: &Git, config: &Config, main: Option<&Path>) -> Known<(u64, u64)> {
+fn files(git: &Git, config: &Config, main: Option<&Path>) -> Known<(u64, u64, Vec<PathBuf>)> {
     let words = ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored=matching"];
     let answer = git.look(words).arg("--ignore-submodules=dirty").ask();
     let answer = answer.map_err(|error| error.to_string())?;
     let status =
         porcelain::status(&answer.stdout).filter(|_| answer.ok()).ok_or_else(|| answer.why())?;
-    let precious = precious::among(git, config, &status.ignored, main);
-    Ok((status.changes(), precious.map_err(|error| error.to_string())?))
+    let precious = precious::files(git, config, &status.ignored, main);
+    let precious = precious.map_err(|error| error.to_string())?.len() as u64;
+    Ok((status.changes(), precious, status.ignored))
 }
 
 /// Edits of files that git was told not to look at. They show in a small index of just those files,
@@ -248,107 +252,4 @@ fn nested(git: &Git, folder: &Path, entry: &Path) -> Known<Vec<PathBuf>> {
         unsaved_module(git, entry).filter(|name| !found.iter().any(|path| path.ends_with(name)));
     found.extend(modules);
     Ok(found)
-}
-
-/// Walks the folder, ignored folders too, without following symlinks.
-pub fn look_inside(folder: &Path) -> std::io::Result<Inside> {
-    let mut inside = Inside::default();
-    let mut todo = vec![PathBuf::new()];
-    while let Some(relative) = todo.pop() {
-        let (mut git_parts, mut folders) = (0, Vec::new());
-        for entry in fs::read_dir(folder.join(&relative))? {
-            let entry = entry?;
-            let name = entry.file_name();
-            if name == ".git" {
-                if !relative.as_os_str().is_empty() {
-                    inside.repositories.push(relative.clone());
-                }
-            } else if entry.file_type()?.is_dir() {
-                git_parts += u32::from(name == "objects" || name == "refs");
-                folders.push(relative.join(name));
-            } else {
-                git_parts += u32::from(name == "HEAD");
-            }
-        }
-        if git_parts == 3 && !relative.as_os_str().is_empty() {
-            inside.repositories.push(relative);
-        } else {
-            todo.append(&mut folders);
-        }
-    }
-    inside.repositories.sort();
-    Ok(inside)
-}
-
-/// Whether a nested repository has changes, or commits (of any ref, stash, HEAD or reflog) that no
-/// remote of it has.
-fn has_work(git: &Git, folder: &Path) -> Result<bool> {
-    let git = git.in_worktree(folder);
-    // A broken one must not be mistaken for the repository around it.
-    let ceiling = folder.parent().unwrap_or(folder);
-    let look = |words: &[&str]| {
-        let call = git.look(words).env("GIT_CEILING_DIRECTORIES", ceiling);
-        call.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none")
-    };
-    let config = look(&["config", "--local", "--list", "-z"]).read("read its config")?;
-    let config = Config::parse(&config);
-    // What could start a program there is not asked but counts as work.
-    if config.starts_programs() {
-        return Ok(true);
-    }
-    let commits = ["rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
-    if !look(&commits).read("read its commits")?.is_empty() {
-        return Ok(true);
-    }
-    if config.get("core.bare") == Some("true") {
-        return Ok(false);
-    }
-    // A file that git was told not to look at may have been edited.
-    let listed = look(&["ls-files", "-v", "-s", "-z"]).read("list its files")?;
-    if !porcelain::flagged(&listed).paths.is_empty() {
-        return Ok(true);
-    }
-    // Submodules of it are found by the walk.
-    let words = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=all"];
-    Ok(!look(&words).read("read its changes")?.is_empty())
-}
-
-/// A clone of a submodule in a private git dir that holds commits no remote of it has: it would go
-/// with the entry.
-fn unsaved_module(git: &Git, entry: &Path) -> Option<PathBuf> {
-    let modules = look_inside(&entry.join("modules")).ok()?.repositories;
-    let saved = |path: &PathBuf| {
-        let mut dir = OsString::from("--git-dir=");
-        dir.push(entry.join("modules").join(path));
-        let words = ["--work-tree=/", "rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
-        let answer = git.look([dir]).args(words).ask();
-        answer.is_ok_and(|answer| answer.ok() && answer.stdout.is_empty())
-    };
-    modules.into_iter().find(|path| !saved(path))
-}
-
-/// The same in words.
-pub fn modules_with_work(git: &Git, entry: &Path) -> Option<String> {
-    let unsaved = unsaved_module(git, entry)?;
-    Some(format!("its submodule '{}' has commits that are nowhere else", unsaved.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fuzz;
-
-    #[test]
-    fn mount_points_are_unescaped() {
-        assert_eq!(unescaped(br"/a\040b\134c\04"), br"/a b\c\04");
-    }
-
-    #[test]
-    fn fuzz_mount_points() {
-        fuzz::damaged(&[br"/a\040b\134c\04", br"\777\000"], |input| {
-            let plain = unescaped(input);
-            assert!(plain.len() <= input.len());
-            assert!(input.contains(&b'\\') || plain == input);
-        });
-    }
 }

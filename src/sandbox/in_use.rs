@@ -1,10 +1,10 @@
 //! In use: who holds a sandbox's lock, and who sits in its folder without it.
 //!
 //! The kernel's lock decides first; on Linux a scan of `/proc` finds the rest and gives names.
-//! Processes that cannot be read, other users' above all, do not count.
+//! Processes that cannot be read, other users' above all, do not count; nor do our callers, unless
+//! they hold the lock: the processes that we were started by, and the rest of our pipeline.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::collections::{BTreeSet, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
@@ -13,12 +13,15 @@ use std::thread::{self, JoinHandle};
 use serde::Serialize;
 
 use crate::error::Result;
-use crate::lock::Lock;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, program_name};
+use crate::sys::lock::Lock;
+use crate::sys::processes::{self, Process};
+
+const LOCK: &str = "sandbox.lock";
 
 /// The lock that users of a sandbox share, and that a remover needs alone.
 pub fn lock_path(entry: &Path) -> PathBuf {
-    entry.join("sandbox.lock")
+    entry.join(LOCK)
 }
 
 /// A process that uses a sandbox.
@@ -30,16 +33,37 @@ pub struct User {
     pub command: String,
 }
 
+impl User {
+    /// `<pid> <command>`
+    pub fn in_words(&self) -> String {
+        match self.pid {
+            Some(pid) => format!("{pid} {}", self.command),
+            None => self.command.clone(),
+        }
+    }
+}
+
+impl From<&Process> for User {
+    fn from(process: &Process) -> User {
+        let command = program_name::of_process(process.pid, &process.command);
+        User { pid: Some(process.pid), command }
+    }
+}
+
 /// Every process that can be read, with the paths it sits in or has open; looked at when first
 /// asked about, or beside other work.
 #[derive(Debug, Default)]
 pub struct Processes {
-    found: OnceLock<Vec<Process>>,
-    scan: Mutex<Option<JoinHandle<Vec<Process>>>>,
+    found: OnceLock<Found>,
+    scan: Mutex<Option<JoinHandle<Found>>>,
 }
 
-/// A process, and the paths it sits in or has open.
-type Process = (User, Vec<PathBuf>);
+/// The processes of one scan.
+#[derive(Debug, Default)]
+struct Found {
+    processes: Vec<Process>,
+    callers: HashSet<u32>,
+}
 
 impl Processes {
     /// Looks at them once, for any number of sandboxes, when there is a question.
@@ -49,36 +73,20 @@ impl Processes {
 
     /// Looks at them from now on, beside calls of git.
     pub fn at_once() -> Processes {
-        let scan = Mutex::new(Some(thread::spawn(Processes::scan)));
+        let scan = Mutex::new(Some(thread::spawn(scan)));
         Processes { scan, ..Processes::default() }
     }
 
     /// Has looked at them when it returns.
-    pub fn look(&self) -> &[Process] {
-        self.found.get_or_init(|| {
-            let begun = self.scan.lock().ok().and_then(|mut scan| scan.take());
-            begun.and_then(|scan| scan.join().ok()).unwrap_or_else(Processes::scan)
-        })
+    pub fn look(&self) {
+        self.found();
     }
 
-    /// We ourselves do not count, nor the git that started us, nor what we have started, nor what a
-    /// commit leaves running.
-    fn scan() -> Vec<Process> {
-        let ours = std::process::id();
-        let parent = std::os::unix::process::parent_id();
-        let read = pids().filter(|pid| *pid != ours).filter_map(|pid| {
-            let process = PathBuf::from(format!("/proc/{pid}"));
-            let paths = paths_of(&process);
-            if paths.is_empty() || is_upkeep(&process) {
-                return None;
-            }
-            let (user, its_parent) = user_and_parent(pid);
-            // One that has ended since uses nothing, whoever's it was.
-            let its_parent = its_parent?;
-            let is_git = pid == parent && user.command == "git";
-            (!is_git && its_parent != ours).then_some((user, paths))
-        });
-        read.collect()
+    fn found(&self) -> &Found {
+        self.found.get_or_init(|| {
+            let begun = self.scan.lock().ok().and_then(|mut scan| scan.take());
+            begun.and_then(|scan| scan.join().ok()).unwrap_or_else(scan)
+        })
     }
 
     /// Who can be seen to use this sandbox, whoever holds its lock.
@@ -87,14 +95,23 @@ impl Processes {
         // What the kernel prints is plain: bytes are enough, and there may be a thousand sandboxes.
         let folder: PathBuf = sandbox.path.components().collect();
         let folder = folder.as_os_str().as_bytes();
-        let uses = |path: &PathBuf| {
-            let path = path.as_os_str().as_bytes();
-            let inside = path.strip_prefix(folder);
-            inside.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
-                || path == lock.as_os_str().as_bytes()
+        let is_inside = |path: &PathBuf| {
+            let rest = path.as_os_str().as_bytes().strip_prefix(folder);
+            rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
         };
-        let users = self.look().iter().filter(|(_, paths)| paths.iter().any(uses));
-        users.map(|(user, _)| user.clone()).collect()
+        let Found { processes, callers } = self.found();
+        let uses = |process: &&Process| {
+            process.has_open(&lock)
+                || (!callers.contains(&process.pid) && process.paths.iter().any(is_inside))
+        };
+        let users: Vec<&Process> = processes.iter().filter(uses).collect();
+        // Our own that wait for a command do not count beside it.
+        let program = std::env::current_exe().unwrap_or_default();
+        let is_runner =
+            |process: &&&Process| process.program == program || process.command == "git-sandbox";
+        let others: Vec<User> =
+            users.iter().filter(|user| !is_runner(user)).map(|user| User::from(*user)).collect();
+        if others.is_empty() { users.into_iter().map(User::from).collect() } else { others }
     }
 
     /// Who uses this sandbox.
@@ -109,118 +126,188 @@ impl Processes {
     }
 }
 
-impl User {
-    /// `<pid> <command>`
-    pub fn in_words(&self) -> String {
-        match self.pid {
-            Some(pid) => format!("{pid} {}", self.command),
-            None => self.command.clone(),
-        }
-    }
+/// We ourselves do not count, nor the git that started us, nor what we have started, nor what a
+/// commit leaves running.
+fn scan() -> Found {
+    let mut processes = processes::all();
+    let callers = callers(&processes);
+    let ours = std::process::id();
+    let parent = std::os::unix::process::parent_id();
+    processes.retain(|process| {
+        let is_git = process.pid == parent && process.command == "git";
+        let is_ours = process.pid == ours || process.parent == ours;
+        !is_git && !is_ours && !process.paths.is_empty() && !is_upkeep(process)
+    });
+    Found { processes, callers }
 }
 
-/// Without those that we were called by.
-pub fn others(mut users: Vec<User>) -> Vec<User> {
-    let ours = ancestors();
-    users.retain(|user| user.pid.is_none_or(|pid| !ours.contains(&pid)));
-    users
-}
-
-/// What was started in a sandbox by us.
+/// What was started in a sandbox by us: the holders of its lock, and what these started.
 #[derive(Debug, Default)]
 pub struct Started {
-    /// Holders of its lock, and those that carry its path in their environment.
+    /// The commands.
     pub commands: Vec<User>,
     /// Our own processes that wait for a command and end with it.
     pub runners: Vec<User>,
+    /// Those of them that have no command yet, or none at the moment.
+    pub starting: Vec<User>,
 }
 
-/// Finds what was started in a sandbox by us; none of our own ancestors counts.
-pub fn started_in(sandbox: &Sandbox) -> Started {
-    let lock = lock_path(&sandbox.entry);
-    let mut mark = b"GIT_SANDBOX_PATH=".to_vec();
-    mark.extend_from_slice(sandbox.path.as_os_str().as_bytes());
-    let ours = ancestors();
-    let runner = std::env::current_exe().unwrap_or_default();
-    let mut started = Started::default();
-    for pid in pids().filter(|pid| !ours.contains(pid)) {
-        let process = PathBuf::from(format!("/proc/{pid}"));
-        let marked = || {
-            let variables = fs::read(process.join("environ")).unwrap_or_default();
-            variables.split(|byte| *byte == 0).any(|variable| variable == mark)
-        };
-        if is_dead(&process) || !(paths_of(&process).contains(&lock) || marked()) {
-            continue;
-        }
-        let is_runner = fs::read_link(process.join("exe")).is_ok_and(|exe| exe == runner);
-        let (user, _) = user_and_parent(pid);
-        if is_runner { &mut started.runners } else { &mut started.commands }.push(user);
+impl Started {
+    /// Whether nothing was started, or all has ended.
+    pub fn is_empty(&self) -> bool {
+        self.commands.is_empty() && self.runners.is_empty()
     }
-    started
+
+    /// Everything, in words.
+    pub fn in_words(&self) -> String {
+        let all = self.runners.iter().chain(&self.commands);
+        all.map(User::in_words).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Finds what was started in a sandbox by us; our callers do not count.
+pub fn started_in(sandbox: &Sandbox) -> Started {
+    started_with(&lock_path(&sandbox.entry), &processes::all())
+}
+
+/// What runs in a sandbox that the repository does not list any more.
+#[derive(Debug)]
+pub struct Lost {
+    /// The sandbox's name, as far as its lock tells.
+    pub name: String,
+    /// The private git dir that it had.
+    pub entry: PathBuf,
+    /// What runs there.
+    pub started: Started,
+}
+
+impl Lost {
+    /// Looks again.
+    pub fn again(&self) -> Started {
+        started_with(&lock_path(&self.entry), &processes::all())
+    }
+}
+
+/// Finds what was started by us in sandboxes that are gone: removed, or forgotten after their folder
+/// was deleted. Only the locks that are still open tell of those.
+pub fn lost(common: &Path, sandboxes: &[Sandbox]) -> Vec<Lost> {
+    let all = processes::all();
+    let known: HashSet<PathBuf> =
+        sandboxes.iter().map(|sandbox| lock_path(&sandbox.entry)).collect();
+    let places = ["worktrees", "sandbox"].map(|name| common.join(name));
+    let is_lock = |path: &&PathBuf| {
+        let folder = path.parent().and_then(Path::parent);
+        path.ends_with(LOCK) && folder.is_some_and(|folder| places.iter().any(|it| it == folder))
+    };
+    let open = all.iter().flat_map(|process| &process.paths).filter(is_lock);
+    let locks: BTreeSet<&PathBuf> = open.filter(|lock| !known.contains(*lock)).collect();
+    let lost = locks.into_iter().filter_map(|lock| {
+        let entry = lock.parent()?.to_owned();
+        let name = without_hash(&entry.file_name()?.to_string_lossy()).to_owned();
+        Some(Lost { name, started: started_with(lock, &all), entry })
+    });
+    lost.filter(|lost| !lost.started.is_empty()).collect()
+}
+
+/// The name in an id of the trash, `<name>-<8 hex>`.
+fn without_hash(id: &str) -> &str {
+    let is_hash = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    id.rsplit_once(['-', '.']).filter(|(_, hash)| is_hash(hash)).map_or(id, |(name, _)| name)
+}
+
+fn started_with(lock: &Path, all: &[Process]) -> Started {
+    let holds = |process: &&Process| process.has_open(lock);
+    let family = family(all, all.iter().filter(holds).map(|process| process.pid).collect());
+    let callers = callers(all);
+    let program = std::env::current_exe().unwrap_or_default();
+    let counts =
+        |process: &&Process| family.contains(&process.pid) && !callers.contains(&process.pid);
+    let (runners, commands): (Vec<&Process>, Vec<&Process>) =
+        all.iter().filter(counts).partition(|process| process.program == program);
+    let ids: HashSet<u32> = runners.iter().map(|runner| runner.pid).collect();
+    let is_starting = |runner: &&&Process| {
+        let below = family_below(all, runner.pid);
+        // A child that is still our program is about to become the command.
+        !ids.contains(&runner.parent)
+            && !commands.iter().any(|command| below.contains(&command.pid))
+    };
+    let starting = runners.iter().filter(is_starting).map(|runner| User::from(*runner)).collect();
+    Started {
+        starting,
+        commands: commands.into_iter().map(User::from).collect(),
+        runners: runners.into_iter().map(User::from).collect(),
+    }
+}
+
+/// These processes and all that they started, as far as the kernel still shows it: children, and
+/// everything in a session that one of them leads.
+fn family(all: &[Process], mut family: HashSet<u32>) -> HashSet<u32> {
+    loop {
+        let is_new = |process: &&Process| {
+            !family.contains(&process.pid)
+                && (family.contains(&process.parent) || family.contains(&process.session))
+        };
+        let more: Vec<u32> = all.iter().filter(is_new).map(|process| process.pid).collect();
+        if more.is_empty() {
+            return family;
+        }
+        family.extend(more);
+    }
+}
+
+fn family_below(all: &[Process], pid: u32) -> HashSet<u32> {
+    family(all, HashSet::from([pid]))
 }
 
 /// The upkeep that every commit starts in the background: it is about the repository.
-fn is_upkeep(process: &Path) -> bool {
-    let line = fs::read(process.join("cmdline")).unwrap_or_default();
-    let mut words = line.split(|byte| *byte == 0);
+fn is_upkeep(process: &Process) -> bool {
+    if process.command != "git" {
+        return false;
+    }
+    let words = process.words();
+    let mut words = words.iter().map(Vec::as_slice);
     words.next().is_some_and(|program| program.ends_with(b"git"))
         && words.take(3).eq([&b"maintenance"[..], b"run", b"--auto"])
 }
 
-/// A process that ended and that nobody has waited for.
-fn is_dead(process: &Path) -> bool {
-    let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
-}
+/// Some of the pipes of a process.
+type Ends<'a> = &'a dyn Fn(&Process) -> Vec<PathBuf>;
 
-/// We, our parent, its parent, and so on.
-fn ancestors() -> Vec<u32> {
-    let mut found = vec![std::process::id()];
-    while let Some(pid) = found.last().filter(|pid| **pid > 1) {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let parent =
-            stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1)?.parse().ok());
-        match parent {
-            Some(parent) if !found.contains(&parent) => found.push(parent),
-            _ => break,
+/// Our ancestors, and the rest of the pipeline that we are in: what is connected to us by pipes,
+/// upstream or downstream, and in our process group. A neighbour that only writes to the pipe that
+/// we write to is none of it.
+fn callers(all: &[Process]) -> HashSet<u32> {
+    let mut found = ancestors(all);
+    let Some(we) = all.iter().find(|process| process.pid == std::process::id()) else {
+        return found;
+    };
+    let output = |process: &Process| process.pipes[1..].iter().flatten().cloned().collect();
+    let input = |process: &Process| process.pipes[..1].iter().flatten().cloned().collect();
+    let directions: [(Ends, Ends); 2] = [(&output, &input), (&input, &output)];
+    for (ours, theirs) in directions {
+        let mut todo = vec![we];
+        let mut seen = HashSet::from([we.pid]);
+        while let Some(process) = todo.pop() {
+            let pipes = ours(process);
+            let next = |other: &&Process| {
+                other.group == we.group && theirs(other).iter().any(|pipe| pipes.contains(pipe))
+            };
+            todo.extend(all.iter().filter(next).filter(|other| seen.insert(other.pid)));
         }
+        found.extend(seen);
     }
     found
 }
 
-fn pids() -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-}
-
-fn paths_of(process: &Path) -> Vec<PathBuf> {
-    // The kernel's own have no program, and are nowhere.
-    let program = process.join("exe");
-    if fs::read_link(&program).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-        return Vec::new();
+/// We, our parent, its parent, and so on.
+fn ancestors(all: &[Process]) -> HashSet<u32> {
+    let mut found = HashSet::new();
+    let mut pid = std::process::id();
+    while found.insert(pid) {
+        match all.iter().find(|process| process.pid == pid) {
+            Some(process) => pid = process.parent,
+            None => break,
+        }
     }
-    let links = [process.join("cwd"), process.join("root"), program];
-    let open = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
-    let links = links.into_iter().chain(open.map(|file| file.path()));
-    let targets = links.filter_map(|link| fs::read_link(link).ok());
-    targets.filter(|target| target.is_absolute()).map(without_deleted).collect()
-}
-
-/// The kernel marks what was deleted or replaced since it was opened.
-fn without_deleted(path: PathBuf) -> PathBuf {
-    match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
-        Some(bytes) => PathBuf::from(std::ffi::OsStr::from_bytes(bytes)),
-        None => path,
-    }
-}
-
-/// A process by its name, and the process that started it.
-fn user_and_parent(pid: u32) -> (User, Option<u32>) {
-    // `<pid> (<name>) <state> <parent> ...`: a name may hold anything.
-    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let stat = String::from_utf8_lossy(&stat);
-    let (name, rest) = stat.rsplit_once(") ").unwrap_or_default();
-    let command = name.split_once(" (").map_or("", |(_, name)| name).to_owned();
-    let parent = rest.split(' ').nth(1).and_then(|parent| parent.parse().ok());
-    (User { pid: Some(pid), command }, parent)
+    found
 }

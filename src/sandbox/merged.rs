@@ -9,14 +9,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
-use crate::base::{Base, Bases};
 use crate::error::Result;
 use crate::git::Git;
-use crate::keep::Unreached;
-use crate::porcelain::{self, Record};
-use crate::record;
+use crate::git::porcelain::{self, Record};
 use crate::repo::Repo;
-use crate::sandbox::Sandbox;
+use crate::repo::base::{Base, Bases};
+use crate::repo::unreached::Unreached;
+use crate::sandbox::{Sandbox, record};
 
 /// How a branch came to be in its base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +41,10 @@ pub fn among(
 ) -> Result<HashMap<String, Merged>> {
     let git = repo.git.at(&repo.common);
     let bases: Vec<&str> = base.both().map(|branch| branch.commit.as_str()).collect();
-    let outside = Unreached::outside(&git, &repo.common, heads, &bases)?;
+    // Most sandboxes begin as their base is.
+    let away: BTreeSet<String> =
+        heads.iter().filter(|head| !bases.contains(&head.as_str())).cloned().collect();
+    let outside = Unreached::outside(&git, &repo.common, &away, &bases)?;
     let (open, inside): (Vec<&String>, Vec<&String>) =
         heads.iter().partition(|head| outside.contains(head));
     let mut merged: HashMap<String, Merged> =
@@ -85,7 +87,8 @@ pub fn of_all(
         for (sandbox, head) in group {
             let is_base = sandbox.branch_text().is_some_and(|branch| branch == name);
             let merged = merged.get(head).copied().filter(|_| !is_base);
-            let standing = Standing { base: name.to_owned(), merged };
+            let commit = base.branch.commit.clone();
+            let standing = Standing { base: name.to_owned(), commit, merged };
             found.insert(sandbox.path.clone(), standing);
         }
     }
@@ -97,6 +100,8 @@ pub fn of_all(
 pub struct Standing {
     /// The base.
     pub base: String,
+    /// Its commit.
+    pub commit: String,
     /// Whether its commit is there.
     pub merged: Option<Merged>,
 }

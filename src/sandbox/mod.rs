@@ -2,28 +2,52 @@
 //!
 //! Everything is read live from git and the file system.
 
-use std::ffi::{OsStr, OsString};
+pub mod all_repos;
+pub mod difference;
+pub mod divergence;
+pub mod facts;
+pub mod history;
+pub mod holding;
+pub mod in_use;
+pub mod journal;
+pub mod mark;
+pub mod merged;
+mod named;
+pub mod overview;
+pub mod port;
+pub mod precious;
+pub mod pristine;
+pub mod program_name;
+pub mod record;
+pub mod report;
+pub mod reporter;
+pub mod retention;
+pub mod runs;
+mod state;
+pub mod verdict;
+
+pub use named::{current, find, is_main};
+
+use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
 
-use crate::error::{Error, Result, shell_word};
-use crate::file;
-use crate::git::Git;
-use crate::journal::Pin;
-use crate::name::EXPLORATION;
-use crate::place::Place;
-use crate::porcelain::{self, Record, Status};
-use crate::repo::{self, Repo, Worktree, Worktrees};
-use crate::spare;
-use crate::time::Time;
+pub use state::{Damage, State};
 
-/// The lock reason of a sandbox that is being made.
-pub const CREATING: &str = "git-sandbox: creating";
-/// The lock reason of a worktree that a merge uses for a while.
-pub const MERGING: &str = "git-sandbox: merging";
+use crate::error::Result;
+use crate::git::Git;
+use crate::git::porcelain::{self, Status};
+use crate::git::refs::short;
+use crate::repo::name::EXPLORATION;
+use crate::repo::odd::Odd;
+use crate::repo::place::Place;
+use crate::repo::{Worktree, Worktrees, holders, link};
+use crate::sandbox::mark::{CREATING, Pin};
+use crate::sys::clock::Time;
+use crate::sys::{file, path};
 
 /// A linked worktree.
 #[derive(Clone, Debug)]
@@ -42,47 +66,10 @@ pub struct Sandbox {
     pub locked: Option<String>,
     /// Whether it stands below the root in force.
     pub managed: bool,
+    /// Whether its folder says that it is an exploration.
+    pub explores: bool,
     /// Whether it can be used.
     pub state: State,
-}
-
-/// Whether a sandbox can be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// It can.
-    Ready,
-    /// It is being made, or a crash left it half made.
-    Creating,
-    /// Its folder is not there.
-    Missing,
-    /// Its repository cannot be reached.
-    Orphan,
-    /// Folder and entry do not belong together.
-    Damaged(&'static str),
-}
-
-impl State {
-    /// The word for it.
-    pub fn word(&self) -> &'static str {
-        match self {
-            State::Ready => "ready",
-            State::Creating => "creating",
-            State::Missing => "missing",
-            State::Orphan => "orphan",
-            State::Damaged(_) => "damaged",
-        }
-    }
-
-    /// What is wrong, if something is.
-    pub fn problem(&self) -> Option<&'static str> {
-        match self {
-            State::Ready => None,
-            State::Creating => Some("it is being created, or its creation was interrupted"),
-            State::Missing => Some("its folder is not there"),
-            State::Orphan => Some("its repository cannot be reached"),
-            State::Damaged(why) => Some(why),
-        }
-    }
 }
 
 /// How long a sandbox is kept.
@@ -110,7 +97,7 @@ impl Class {
 impl Sandbox {
     fn of(tree: &Worktree, managed: bool) -> Sandbox {
         let record = &tree.record;
-        let held = record.branch.is_none().then(|| branch_held_by(&tree.entry)).flatten();
+        let held = record.branch.is_none().then(|| holders::branch_held_by(&tree.entry)).flatten();
         Sandbox {
             path: record.path.clone(),
             entry: tree.entry.clone(),
@@ -123,6 +110,7 @@ impl Sandbox {
                 None => record.locked.clone(),
             },
             managed,
+            explores: is_exploration(&record.path),
             state: state(tree),
         }
     }
@@ -142,6 +130,7 @@ impl Sandbox {
             detached: true,
             locked: None,
             managed: true,
+            explores: is_exploration(folder),
             state: State::Ready,
         }
     }
@@ -161,7 +150,7 @@ impl Sandbox {
     pub fn class(&self) -> Class {
         match self.state {
             State::Orphan => Class::Orphan,
-            _ if self.name().starts_with(EXPLORATION) && self.branch.is_none() => Class::Transient,
+            _ if self.explores && self.branch.is_none() => Class::Transient,
             _ => Class::Persistent,
         }
     }
@@ -217,7 +206,7 @@ impl Sandbox {
 
     /// Whether commits were made in it, as far as its reflog tells.
     pub fn made_commits(&self) -> bool {
-        porcelain::made_commits(&fs::read(self.entry.join("logs/HEAD")).unwrap_or_default())
+        porcelain::made_commits(&file::read(&self.entry.join("logs/HEAD")).unwrap_or_default())
     }
 
     fn read_reflog(&self) -> Option<Time> {
@@ -233,22 +222,51 @@ impl Sandbox {
     }
 }
 
-/// Whether a linked worktree is a sandbox: not in the trash, no spare, and none that a merge uses.
-pub fn is_one(record: &Record) -> bool {
-    let merging = record.locked.as_deref() == Some(MERGING);
-    !Pin::is_in_trash(record) && !spare::is_one(record) && !merging
+fn is_exploration(folder: &Path) -> bool {
+    folder.file_name().is_some_and(|name| name.as_bytes().starts_with(EXPLORATION.as_bytes()))
 }
 
 /// Every sandbox of the repository.
 pub fn all(worktrees: &Worktrees, place: &Place) -> Vec<Sandbox> {
-    let linked = worktrees.linked.iter().filter(|tree| is_one(&tree.record));
-    linked.map(|tree| Sandbox::of(tree, place.manages(&tree.record.path))).collect()
+    let linked = worktrees.linked.iter().filter(|tree| mark::is_sandbox(&tree.record));
+    let mut all: Vec<Sandbox> = linked.map(|tree| standing(tree, place)).collect();
+    for Odd { entry, file } in &worktrees.odd {
+        let state = State::Damaged(Damage::OddFile(file.clone()));
+        match all.iter_mut().find(|sandbox| sandbox.entry == *entry) {
+            Some(sandbox) => sandbox.state = state,
+            // git does not list it, but its folder may be ours.
+            None => all.extend(place.folder_of(entry).map(|folder| Sandbox {
+                state,
+                managed: manages(place, &folder, entry),
+                ..Sandbox::in_trash(&folder, entry)
+            })),
+        }
+    }
+    all
+}
+
+/// Every linked worktree of the repository, whatever it is for.
+pub fn every(worktrees: &Worktrees, place: &Place) -> Vec<Sandbox> {
+    worktrees.linked.iter().map(|tree| standing(tree, place)).collect()
+}
+
+fn standing(tree: &Worktree, place: &Place) -> Sandbox {
+    let path = &tree.record.path;
+    let managed = manages(place, path, &tree.entry);
+    let bare = place.bare_name(path).filter(|_| managed).map(PathBuf::from);
+    let explores = is_exploration(bare.as_deref().unwrap_or(path));
+    Sandbox { explores, ..Sandbox::of(tree, managed) }
+}
+
+/// Whether a worktree stands where sandboxes do. Among other folders only what we made is ours.
+fn manages(place: &Place, folder: &Path, entry: &Path) -> bool {
+    place.manages(folder) && (place.shared_home().is_none() || record::is_there(entry))
 }
 
 /// Branch and state in a few words, from the listing and a look into the folder: for completion,
 /// which has no time to ask git for more. Of the entry only what the folder says is known.
 pub fn in_brief(tree: &Worktree, git: &Git) -> String {
-    let entry = repo::folder_points_to(&tree.record.path).unwrap_or_default();
+    let entry = link::folder_points_to(&tree.record.path).unwrap_or_default();
     let sandbox = Sandbox::of(&Worktree { record: tree.record.clone(), entry }, true);
     let mut words = vec![sandbox.branch_text().unwrap_or_else(|| "detached".to_owned())];
     if !crate::git::is_unresolved(&sandbox.path) {
@@ -259,97 +277,29 @@ pub fn in_brief(tree: &Worktree, git: &Git) -> String {
     words.join(", ")
 }
 
-/// The one that a word means: a folder's name, a branch, `refs/heads/...` or a path.
-pub fn find<'a>(sandboxes: &'a [Sandbox], word: &OsStr) -> Result<&'a Sandbox> {
-    let path = repo::user_folder().join(word);
-    let path = path.canonicalize().unwrap_or(path);
-    let by_path = sandboxes.iter().find(|sandbox| sandbox.path == path);
-    let full = word.as_bytes().strip_prefix(b"refs/heads/").map(OsStr::from_bytes);
-    let has_branch = |sandbox: &Sandbox, name: &OsStr| sandbox.branch.as_deref() == Some(name);
-    if let Some(name) = full
-        && let Some(sandbox) = sandboxes.iter().find(|sandbox| has_branch(sandbox, name))
-    {
-        return Ok(sandbox);
-    }
-    let slashed = word.as_bytes().contains(&b'/');
-    let means =
-        |sandbox: &&Sandbox| sandbox.path.file_name() == Some(word) || has_branch(sandbox, word);
-    let found: Vec<&Sandbox> = sandboxes.iter().filter(means).collect();
-    match (&found[..], by_path) {
-        ([one], _) => Ok(one),
-        ([], Some(sandbox)) if slashed || word == "." || word == ".." => Ok(sandbox),
-        ([], _) => Err(unknown(sandboxes, word)),
-        _ => Err(ambiguous(&found, word)),
-    }
-}
-
-/// The sandbox that a command was started in.
-pub fn current<'a>(sandboxes: &'a [Sandbox], repo: &Repo) -> Result<&'a Sandbox> {
-    sandboxes.iter().find(|sandbox| sandbox.entry == repo.git_dir).ok_or(Error::NotInASandbox)
-}
-
-fn unknown(sandboxes: &[Sandbox], word: &OsStr) -> Error {
-    let name = word.to_string_lossy().into_owned();
-    let branches = sandboxes.iter().filter_map(Sandbox::branch_text);
-    let known = sandboxes.iter().map(Sandbox::name).chain(branches);
-    Error::UnknownSandbox { nearest: crate::args::nearest(&name, known), name }
-}
-
-fn ambiguous(found: &[&Sandbox], word: &OsStr) -> Error {
-    let spelled = found.iter().map(|sandbox| match &sandbox.branch {
-        Some(branch) if branch == word => format!("refs/heads/{}", branch.to_string_lossy()),
-        _ => shell_word(&sandbox.path.to_string_lossy()),
-    });
-    let candidates = spelled.map(|spelled| format!("it could be {spelled}")).collect();
-    Error::Ambiguous { word: word.to_string_lossy().into_owned(), candidates }
-}
-
-/// `refs/heads/x` as `x`.
-pub fn short(full: &OsStr) -> OsString {
-    let bytes = full.as_bytes();
-    OsStr::from_bytes(bytes.strip_prefix(b"refs/heads/").unwrap_or(bytes)).to_owned()
-}
-
-/// The branch that a rebase or bisect in this git dir will go back to: git lists such a worktree
-/// as detached, yet keeps the branch from everybody else.
-pub fn branch_held_by(git_dir: &Path) -> Option<OsString> {
-    let read = |name: &str| {
-        let bytes = file::read_small(&git_dir.join(name)).ok()?;
-        Some(OsStr::from_bytes(bytes.trim_ascii_end()).to_owned())
-    };
-    let rebased = read("rebase-merge/head-name").or_else(|| read("rebase-apply/head-name"));
-    match rebased {
-        Some(full) if full.as_bytes().starts_with(b"refs/heads/") => Some(short(&full)),
-        Some(_) => None,
-        // A bisect started from a detached HEAD names a commit here.
-        None => read("BISECT_START").filter(|start| porcelain::commit(start.as_bytes()).is_none()),
-    }
-    .filter(|branch| !branch.is_empty())
-}
-
 fn state(tree: &Worktree) -> State {
     let folder = &tree.record.path;
     let meta = match fs::symlink_metadata(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return State::Missing,
-        Err(_) => return State::Damaged("its folder cannot be read"),
+        Err(_) => return State::Damaged(Damage::Unreadable),
         Ok(meta) => meta,
     };
     if tree.record.locked.as_deref() == Some(CREATING) {
         return State::Creating;
     }
-    match repo::folder_points_to(folder) {
-        _ if meta.is_symlink() => State::Damaged("its folder is a symlink"),
-        _ if !meta.is_dir() => State::Damaged("its folder is a file"),
-        None => State::Damaged("its '.git' file is missing or not understood"),
-        Some(entry) if repo::is_same(&entry, &tree.entry) => State::Ready,
+    match link::folder_points_to(folder) {
+        _ if meta.is_symlink() => State::Damaged(Damage::Symlink),
+        _ if !meta.is_dir() => State::Damaged(Damage::NotAFolder),
+        None => State::Damaged(Damage::NoGitFile),
+        Some(entry) if path::is_same(&entry, &tree.entry) => State::Ready,
         // What an operation in progress knows is nowhere else.
         Some(_)
-            if repo::is_another_repositorys(folder, &tree.entry)
+            if link::is_another_repositorys(folder, &tree.entry)
                 && operation_in(&tree.entry, |_| false).is_none() =>
         {
             State::Missing
         }
-        Some(_) => State::Damaged("its '.git' file leads to another entry"),
+        Some(_) => State::Damaged(Damage::OtherEntry),
     }
 }
 

@@ -4,17 +4,21 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::config::Config;
 use crate::error::Result;
-use crate::git::Git;
-use crate::porcelain;
+use crate::git::config::Config;
+use crate::git::{Git, porcelain};
 
 /// Unless `sandbox.precious` says otherwise.
 const DEFAULT: [&str; 5] = [".env*", "*.local", "*.sqlite*", "*.pem", "*.key"];
 
-/// How many of these ignored files, in the folder that `git` runs in, are precious: files, not what
+/// Returns which of these ignored files, in the folder that `git` runs in, are precious: files, not what
 /// lies inside ignored folders, and not unchanged copies of what the main worktree has.
-pub fn among(git: &Git, config: &Config, ignored: &[PathBuf], main: Option<&Path>) -> Result<u64> {
+pub fn files(
+    git: &Git,
+    config: &Config,
+    ignored: &[PathBuf],
+    main: Option<&Path>,
+) -> Result<Vec<PathBuf>> {
     let is_file = |path: &&PathBuf| !path.as_os_str().as_bytes().ends_with(b"/");
     let files: Vec<&PathBuf> = ignored.iter().filter(is_file).collect();
     let mut patterns: Vec<&str> = config.all("sandbox.precious").collect();
@@ -23,14 +27,14 @@ pub fn among(git: &Git, config: &Config, ignored: &[PathBuf], main: Option<&Path
     }
     let patterns: Vec<String> =
         patterns.iter().map(|pattern| format!("--exclude={pattern}")).collect();
-    let mut count = 0;
+    let mut precious = Vec::new();
     for files in files.chunks(500) {
         let words = ["--literal-pathspecs", "ls-files", "--others", "--ignored", "-z"];
         let call = git.look(words).args(&patterns).arg("--").args(files);
         let found = porcelain::paths(&call.read("find precious files")?);
-        count += found.iter().filter(|path| !is_copy(git.dir(), main, path)).count() as u64;
+        precious.extend(found.into_iter().filter(|path| !is_copy(git.dir(), main, path)));
     }
-    Ok(count)
+    Ok(precious)
 }
 
 /// Whether the main worktree has the very same file, from which it was copied.

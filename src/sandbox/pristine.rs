@@ -7,14 +7,14 @@
 
 use std::ffi::CString;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
 
-use crate::index::{Index, Seen};
+use crate::git::index::{Index, Seen};
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Deeper than any checkout.
@@ -32,7 +32,7 @@ struct Folder<'a> {
 
 /// Whether there is nothing in a folder but what git put there, as it put it there.
 pub fn is_untouched(folder: &Path, index: &Index) -> bool {
-    let Ok(top) = openat(CWD, folder, FOLDER, Mode::empty()) else { return false };
+    let Some(top) = open_top(folder) else { return false };
     let mut folders = Vec::new();
     if index.len() == 0 || !collect(index, 0..index.len(), 0, 0, &mut folders) {
         return false;
@@ -105,15 +105,29 @@ fn is_as_written(top: &OwnedFd, index: &Index, folder: &Folder) -> bool {
             _ => files += 1,
         }
     }
-    let same = |number: &usize| {
-        let name = index.name(*number, folder.path.len());
-        let stat = name.and_then(|name| statat(&handle, name, AtFlags::SYMLINK_NOFOLLOW).ok());
-        index.seen(*number).zip(stat).is_some_and(|(seen, stat)| {
-            let known = seen.size != 0 || index.is_empty(*number);
-            known && seen == as_git_sees(&stat) && is_settled(index, &seen, &stat)
-        })
-    };
+    let same = |number: &usize| is_file_as_written(&handle, index, *number, folder.path.len());
     files == folder.files.len() && folders == folder.folders && folder.files.iter().all(same)
+}
+
+/// Whether one file of the index, in the folder that its first `lead` bytes name, is as git put it
+/// there.
+fn is_file_as_written(folder: impl AsFd, index: &Index, number: usize, lead: usize) -> bool {
+    let name = index.name(number, lead);
+    let stat = name.and_then(|name| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok());
+    index.seen(number).zip(stat).is_some_and(|(seen, stat)| {
+        let known = seen.size != 0 || index.is_empty(number);
+        known && seen == as_git_sees(&stat) && is_settled(index, &seen, &stat)
+    })
+}
+
+/// Whether one file of the index is as git put it there. A no proves nothing, as above.
+pub fn is_file_untouched(top: &OwnedFd, index: &Index, number: usize) -> bool {
+    is_file_as_written(top, index, number, 0)
+}
+
+/// Opens a folder for that, unless it is a symlink.
+pub fn open_top(folder: &Path) -> Option<OwnedFd> {
+    openat(CWD, folder, FOLDER, Mode::empty()).ok()
 }
 
 /// Whether a write after the index was written must have given a file another time than git saw: the

@@ -2,14 +2,14 @@
 //!
 //! git keeps it through gc, move and repair, and drops it with the entry.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Doing, Result};
-use crate::file;
+use crate::sys::file;
 
 const FILE: &str = "sandbox.json";
 
@@ -23,12 +23,48 @@ pub struct Facts {
     /// The branch it started from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
+    /// Who commits in it, as `Name <email>`, if one was named for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// When, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
+    /// The random id of this sandbox, which no other ever has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The common dir of its repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub common: Option<PathBuf>,
+    /// The device of the folder that it stands in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<u64>,
+    /// The commit that it was started afresh at, with another task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub afresh: Option<String>,
     /// Of a spare, and of a sandbox that was one until its files are those of its start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare: Option<Spare>,
+    /// The worktree whose uncommitted changes are being copied into it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub carrying: Option<PathBuf>,
+    /// What is being done, while it gets another name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renaming: Option<Renaming>,
+}
+
+/// A sandbox on its way to another name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renaming {
+    /// The folder it had.
+    pub from: PathBuf,
+    /// The folder it gets.
+    pub to: PathBuf,
+    /// The branch it had and the one it gets, in full; `None` where it keeps what it has.
+    pub branch: Option<(String, String)>,
+    /// Its commit; `None` where there is none yet.
+    pub commit: Option<String>,
+    /// Whether the repository's config had settings for the new branch before.
+    pub stale_settings: bool,
 }
 
 /// What was true when a spare was prepared, and what is being done with it.
@@ -62,6 +98,11 @@ pub struct Taking {
     pub commit: String,
 }
 
+/// Whether there are facts: then the worktree was made by us.
+pub fn is_there(entry: &Path) -> bool {
+    entry.join(FILE).symlink_metadata().is_ok()
+}
+
 /// Reads the facts; a worktree that is not ours has none.
 pub fn read(entry: &Path) -> Facts {
     parse(&file::read_small(&entry.join(FILE)).unwrap_or_default())
@@ -71,13 +112,35 @@ fn parse(bytes: &[u8]) -> Facts {
     serde_json::from_slice(bytes).unwrap_or_default()
 }
 
-/// Writes the facts, whole or not at all.
+/// Takes facts that an older version wrote for all to read from the eyes of others.
+pub fn protect(entry: &Path) -> Result<()> {
+    let path = entry.join(FILE);
+    file::protect(&path).at("protect", &path)
+}
+
+/// Writes the facts so that they also survive a loss of power.
+pub fn write_synced(entry: &Path, facts: &Facts) -> Result<()> {
+    write_with(entry, facts, File::sync_all)?;
+    file::sync(entry)
+}
+
+/// Writes the facts, whole or not at all, for the user's eyes alone.
 pub fn write(entry: &Path, facts: &Facts) -> Result<()> {
+    write_with(entry, facts, |_| Ok(()))
+}
+
+fn write_with(
+    entry: &Path,
+    facts: &Facts,
+    sync: impl Fn(&File) -> std::io::Result<()>,
+) -> Result<()> {
     let path = entry.join(FILE);
     let next = entry.join("sandbox.json.new");
     let written = || {
         let bytes = serde_json::to_vec(facts)?;
-        file::create(&next)?.write_all(&bytes)?;
+        let mut file = file::create_private(&next)?;
+        file.write_all(&bytes)?;
+        sync(&file)?;
         fs::rename(&next, &path)
     };
     written().at("write", &path)
@@ -86,7 +149,7 @@ pub fn write(entry: &Path, facts: &Facts) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz;
+    use crate::sys::fuzz;
 
     #[test]
     fn fuzz_facts() {

@@ -1,80 +1,29 @@
-//! What can be told about sandboxes: facts of many gathered at once, and their JSON.
+//! Facts of many sandboxes gathered at once.
 //!
 //! One `git status` a sandbox, as many at once as there are cores. What concerns all of them (who
 //! uses them, their history) is asked once, beside that.
 
-use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsStr;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use chrono::TimeDelta;
-use serde::Serialize;
-
 use crate::error::Result;
-use crate::keep::{self, Unreached};
-use crate::live::{Processes, User};
-use crate::merged::{self, Standing};
-use crate::place::Place;
-use crate::porcelain::{Record, Status};
-use crate::record;
-use crate::repo::Repo;
-use crate::retention::Retention;
-use crate::sandbox::{CREATING, Sandbox, State};
-use crate::time::{self, Time};
-
-/// Everything known about one sandbox; what could not be read is null.
-#[derive(Clone, Debug, Serialize)]
-pub struct Report {
-    pub name: String,
-    pub path: String,
-    pub branch: Option<String>,
-    pub head: Option<String>,
-    pub base_repo: String,
-    pub project: String,
-    pub base: Option<String>,
-    pub task: Option<String>,
-    pub created: Option<String>,
-    #[serde(serialize_with = "rfc3339")]
-    pub last_used: Option<Time>,
-    #[serde(serialize_with = "rfc3339")]
-    pub expires: Option<Time>,
-    pub class: &'static str,
-    pub state: &'static str,
-    pub problem: Option<String>,
-    pub managed: bool,
-    pub locked: Option<String>,
-    pub in_use: Option<Vec<User>>,
-    pub changes: Option<Changes>,
-    pub operation: Option<&'static str>,
-    pub upstream: Option<String>,
-    pub ahead: Option<u64>,
-    pub behind: Option<u64>,
-    pub unpushed: Option<u64>,
-    pub only_here: Option<u64>,
-    pub merged: Option<bool>,
-    /// The base that has its commits.
-    #[serde(skip)]
-    pub merged_into: Option<String>,
-}
-
-/// Uncommitted changes, by kind.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Changes {
-    pub staged: u64,
-    pub unstaged: u64,
-    pub untracked: u64,
-    pub conflicted: u64,
-    #[serde(skip)]
-    pub files: u64,
-}
-
-#[expect(clippy::ref_option, reason = "serde calls it so")]
-fn rfc3339<S: serde::Serializer>(time: &Option<Time>, to: S) -> Result<S::Ok, S::Error> {
-    time.map(time::rfc3339).serialize(to)
-}
+use crate::git::index::Index;
+use crate::git::porcelain::{Record, Status};
+use crate::repo::place::Place;
+use crate::repo::unreached::Unreached;
+use crate::repo::{Repo, nested};
+use crate::sandbox::divergence;
+use crate::sandbox::history::{self, History};
+use crate::sandbox::in_use::{Processes, User};
+use crate::sandbox::mark::CREATING;
+use crate::sandbox::report::{Changes, Report};
+use crate::sandbox::retention::Retention;
+use crate::sandbox::runs::report::RunReport;
+use crate::sandbox::{Sandbox, State, facts, record};
+use crate::sys::clock::Time;
 
 /// What reports of one repository share.
 #[derive(Debug)]
@@ -115,23 +64,45 @@ impl<'a> Reporter<'a> {
         let (history, mut reports) = thread::scope(|scope| {
             let history = scope.spawn(|| History::of(self.repo, self.main, sandboxes));
             let mut reports = Vec::new();
-            let told = self.each(sandboxes, |sandbox, report| {
+            let told = self.each_read(sandboxes, None, |sandbox, report| {
                 reports.push((sandbox.path.clone(), report));
                 Ok(())
             });
             debug_assert!(told.is_ok(), "nothing in there fails");
             (history.join().unwrap_or_default(), reports)
         });
-        for (path, report) in &mut reports {
-            history.complete(path, report);
-        }
+        let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let share = reports.len().div_ceil(cores).max(1);
+        thread::scope(|scope| {
+            for reports in reports.chunks_mut(share) {
+                let history = &history;
+                scope.spawn(move || {
+                    for (path, report) in reports {
+                        self.complete(report, path, history);
+                    }
+                });
+            }
+        });
         reports.into_iter().map(|(_, report)| report).collect()
     }
 
-    /// Tells of each of them, by path, as soon as it and all before it are read; without history.
+    /// Tells of each of them, by path, as soon as it and all before it are read; of their history only
+    /// what is on no remote.
     pub fn each(
         &self,
         sandboxes: &[Sandbox],
+        tell: impl FnMut(&Sandbox, Report) -> Result<()>,
+    ) -> Result<()> {
+        thread::scope(|scope| {
+            let unpushed = scope.spawn(|| History::unpushed(self.repo, &history::heads(sandboxes)));
+            self.each_read(sandboxes, Some(unpushed), tell)
+        })
+    }
+
+    fn each_read(
+        &self,
+        sandboxes: &[Sandbox],
+        unpushed: Option<thread::ScopedJoinHandle<'_, Option<Unreached>>>,
         mut tell: impl FnMut(&Sandbox, Report) -> Result<()>,
     ) -> Result<()> {
         let sorted = by_path(sandboxes);
@@ -156,12 +127,15 @@ impl<'a> Reporter<'a> {
             }
             drop(done);
             let (mut early, mut told) = (HashMap::new(), 0);
+            let unpushed = unpushed.and_then(|asked| asked.join().ok().flatten());
             for (number, report) in reports {
                 early.insert(number, report);
-                while let Some(report) = early.remove(&told) {
+                while let Some(mut report) = early.remove(&told) {
+                    let head = sorted[told].head.iter().cloned().collect();
+                    report.unpushed = unpushed.as_ref().map(|unpushed| unpushed.count(&head));
                     let said = tell(sorted[told], report);
                     if said.is_err() {
-                        // Nobody listens: read no more.
+                        // The receiver is gone: read no more.
                         next.store(sorted.len(), Ordering::Relaxed);
                         return said;
                     }
@@ -172,34 +146,28 @@ impl<'a> Reporter<'a> {
         })
     }
 
+    /// Adds what the commits tell, and counts uncommitted changes in.
+    pub fn complete(&self, report: &mut Report, path: &Path, history: &History) {
+        report.add(history.at(path));
+        let tracked = |it: &Changes| it.staged + it.unstaged + it.conflicted > 0;
+        if let (true, Some(fork)) = (report.changes.as_ref().is_some_and(tracked), &report.fork) {
+            report.diff = divergence::in_worktree(&self.repo.git, path, fork);
+        }
+    }
+
     /// Reports on one.
     pub fn one(&self, sandbox: &Sandbox) -> Report {
         let mut report = self.read(sandbox, false);
         let history = History::of(self.repo, self.main, std::slice::from_ref(sandbox));
-        history.complete(&sandbox.path, &mut report);
+        self.complete(&mut report, &sandbox.path, &history);
         // One without a commit of its own has nothing that could be merged.
         report.merged_into = report.merged_into.filter(|_| sandbox.made_commits());
         report
     }
 
-    /// What can be foreseen, two reports for each sandbox: as it was left, and edited since. For the
-    /// columns of a table whose first lines are wanted before all is read.
-    pub fn foreseen(&self, sandboxes: &[Sandbox]) -> Vec<Report> {
-        const SOME: u64 = 99;
-        let today = self.now - TimeDelta::hours(23);
-        let foresee = |sandbox: &Sandbox| {
-            let users = self.processes.users_of(sandbox).ok();
-            let left = self.report(sandbox, users, Some(Ok(Status::default())));
-            let files = if left.in_words() == "clean" { SOME } else { 0 };
-            let edited = Report {
-                changes: left.changes.map(|changes| Changes { files, ..changes }),
-                last_used: left.last_used.map(|then| then.max(today)),
-                expires: left.expires.and(self.retention.expires(sandbox.class(), self.now)),
-                ..left.clone()
-            };
-            [left, edited]
-        };
-        sandboxes.iter().flat_map(foresee).collect()
+    /// Reports on one without asking git about it.
+    pub fn at_a_glance(&self, sandbox: &Sandbox) -> Report {
+        self.report(sandbox, self.processes.users_of(sandbox).ok(), None)
     }
 
     fn read(&self, sandbox: &Sandbox, beside_others: bool) -> Report {
@@ -207,7 +175,22 @@ impl<'a> Reporter<'a> {
         let idle = users.as_ref().is_some_and(Vec::is_empty);
         let ready = sandbox.state == State::Ready;
         let status = ready.then(|| sandbox.status(&self.repo.git, idle, beside_others));
-        self.report(sandbox, users, status)
+        let is_read = status.as_ref().is_some_and(Result::is_ok);
+        let report = self.report(sandbox, users, status);
+        if is_read { self.with_hidden_work(report, sandbox) } else { report }
+    }
+
+    /// Adds what `git status` does not tell. Repositories are looked for near the top only.
+    fn with_hidden_work(&self, report: Report, sandbox: &Sandbox) -> Report {
+        let git = &self.repo.git;
+        let index = Index::read(&sandbox.entry.join("index"), self.repo.id_length());
+        let in_worktree = git.in_worktree(&sandbox.path);
+        let hidden_edits = facts::hidden(&in_worktree, sandbox, index.as_ref()).ok();
+        let works =
+            |path: &PathBuf| nested::has_work(git, &sandbox.path.join(path)).unwrap_or(true);
+        let nested = nested::near_the_top(&sandbox.path).into_iter().filter(works);
+        let nested_work = nested.map(|path| path.to_string_lossy().into_owned()).collect();
+        Report { hidden_edits, nested_work, ..report }
     }
 
     fn report(
@@ -235,13 +218,15 @@ impl<'a> Reporter<'a> {
         Report {
             base: facts.base,
             task: facts.task,
+            author: facts.author,
             created: facts.created,
             last_used,
             expires,
             problem: unknown.problem.or_else(|| unread.map(|why| format!("cannot tell: {why}"))),
             locked,
+            run: RunReport::of(&sandbox.entry, self.now),
             in_use: users,
-            changes: status.map(changes),
+            changes: status.map(Changes::of),
             operation: usable.then(|| sandbox.operation(git, reftable)).flatten(),
             upstream: status.and_then(|status| status.upstream.clone()),
             ahead: divergence.map(|(ahead, _)| ahead),
@@ -255,127 +240,4 @@ fn by_path(sandboxes: &[Sandbox]) -> Vec<&Sandbox> {
     let mut sorted: Vec<&Sandbox> = sandboxes.iter().collect();
     sorted.sort_by(|one, other| one.path.cmp(&other.path));
     sorted
-}
-
-/// What is asked of the commits of all sandboxes, once for all of them. Programs are told; the table
-/// does without, and so does not wait for it.
-#[derive(Default)]
-struct History {
-    unpushed: Option<Unreached>,
-    only_here: Option<Unreached>,
-    heads: HashMap<PathBuf, BTreeSet<String>>,
-    held: HashMap<PathBuf, BTreeSet<String>>,
-    /// How they stand to their bases; of those whose base could not be read, nothing.
-    standings: HashMap<PathBuf, Standing>,
-}
-
-impl History {
-    fn of(repo: &Repo, main: &Record, sandboxes: &[Sandbox]) -> History {
-        let (git, common) = (&repo.git, &repo.common);
-        let heads: HashMap<PathBuf, BTreeSet<String>> = sandboxes
-            .iter()
-            .map(|sandbox| (sandbox.path.clone(), sandbox.head.iter().cloned().collect()))
-            .collect();
-        let held: HashMap<PathBuf, BTreeSet<String>> = sandboxes
-            .iter()
-            .filter_map(|sandbox| {
-                let held = keep::held_by(git, &sandbox.entry).ok()?;
-                Some((sandbox.path.clone(), held.commits))
-            })
-            .collect();
-        let union =
-            |ids: &HashMap<PathBuf, BTreeSet<String>>| ids.values().flatten().cloned().collect();
-        // Without a remote there is nowhere to push to.
-        let remotes = repo.config.fetch_refspecs().next().is_some();
-        let unpushed = || Unreached::unpushed(git, common, &union(&heads)).ok();
-        History {
-            unpushed: remotes.then(unpushed).flatten(),
-            only_here: Unreached::among(git, common, &union(&held)).ok(),
-            standings: merged::of_all(repo, main, sandboxes).unwrap_or_default(),
-            heads,
-            held,
-        }
-    }
-
-    /// Adds what is known to the report on the sandbox at `path`.
-    fn complete(&self, path: &Path, report: &mut Report) {
-        let count = |unreached: &Option<Unreached>, ids: Option<&BTreeSet<String>>| {
-            Some(unreached.as_ref()?.count(ids?))
-        };
-        report.unpushed = count(&self.unpushed, self.heads.get(path));
-        report.only_here = count(&self.only_here, self.held.get(path));
-        let standing = self.standings.get(path);
-        let merged = standing.map(|standing| standing.merged.is_some());
-        let base = standing.filter(|_| merged == Some(true)).map(|standing| standing.base.clone());
-        (report.merged, report.merged_into) = (merged, base);
-    }
-}
-
-fn changes(status: &Status) -> Changes {
-    Changes {
-        staged: status.staged,
-        unstaged: status.unstaged,
-        untracked: status.untracked,
-        conflicted: status.conflicted,
-        files: status.changes(),
-    }
-}
-
-impl Report {
-    /// What is known without asking git about the sandbox.
-    pub fn unread(sandbox: &Sandbox, base_repo: &Path, project: &OsStr) -> Report {
-        Report {
-            name: sandbox.name(),
-            path: sandbox.path.to_string_lossy().into_owned(),
-            branch: sandbox.branch_text(),
-            head: sandbox.head.clone(),
-            base_repo: base_repo.to_string_lossy().into_owned(),
-            project: project.to_string_lossy().into_owned(),
-            base: None,
-            task: None,
-            created: None,
-            last_used: None,
-            expires: None,
-            class: sandbox.class().word(),
-            state: sandbox.state.word(),
-            problem: sandbox.state.problem().map(str::to_owned),
-            managed: sandbox.managed,
-            locked: None,
-            in_use: None,
-            changes: None,
-            operation: None,
-            upstream: None,
-            ahead: None,
-            behind: None,
-            unpushed: None,
-            only_here: None,
-            merged: None,
-            merged_into: None,
-        }
-    }
-
-    /// The state in a few words, for people.
-    pub fn in_words(&self) -> String {
-        let mut words = Vec::new();
-        match (&self.state, &self.changes) {
-            (&"ready", None) => words.push("cannot tell".to_owned()),
-            (&"ready", Some(changes)) if changes.files > 0 => {
-                words.push(time::counted(changes.files, "change"));
-            }
-            (&"ready", Some(_)) if self.operation.is_none() => words.push("clean".to_owned()),
-            (&"ready", Some(_)) => {}
-            (state, _) => words.push((*state).to_owned()),
-        }
-        words.extend(self.operation.map(str::to_owned));
-        let users = self.in_use.as_deref().unwrap_or_default();
-        // Rather the command than its runner.
-        let user = users.iter().find(|user| user.command != "git-sandbox").or(users.first());
-        words.extend(user.map(|user| match users.len() {
-            1 => format!("in use by {}", user.in_words()),
-            count => format!("in use by {} and {} more", user.in_words(), count - 1),
-        }));
-        words.extend(self.locked.is_some().then(|| "locked".to_owned()));
-        words.extend((!self.managed && self.state != "orphan").then(|| "external".to_owned()));
-        words.join(", ")
-    }
 }

@@ -2,10 +2,10 @@
 
 use chrono::TimeDelta;
 
-use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::git::config::Config;
 use crate::sandbox::Class;
-use crate::time::Time;
+use crate::sys::clock::Time;
 
 /// The periods in force; `None` is never.
 #[derive(Clone, Copy, Debug)]
@@ -48,10 +48,26 @@ impl Retention {
     }
 }
 
-/// How long the trash keeps what has nothing to lose: `sandbox.trashExpiryDays`, else 14 days.
-pub fn trash_period(config: &Config) -> Result<Option<TimeDelta>> {
-    let key = "sandbox.trashExpiryDays";
-    config.get(&key.to_lowercase()).map_or(Ok(Some(TimeDelta::days(14))), |value| days(key, value))
+/// How long what was removed is kept where; `None` is for ever.
+#[derive(Clone, Copy, Debug)]
+pub struct AfterRemoval {
+    /// In the trash, before it is put away: `sandbox.trashExpiryDays`, else 14 days.
+    pub trash: Option<TimeDelta>,
+    /// Altogether, before it is deleted from the vault: `sandbox.vaultExpiryDays`, else for ever.
+    pub vault: Option<TimeDelta>,
+}
+
+impl AfterRemoval {
+    /// Reads both periods. A bad value is an error.
+    pub fn read(config: &Config) -> Result<AfterRemoval> {
+        let period = |key: &str, default| {
+            config.get(&key.to_lowercase()).map_or(Ok(default), |value| days(key, value))
+        };
+        Ok(AfterRemoval {
+            trash: period("sandbox.trashExpiryDays", Some(TimeDelta::days(14)))?,
+            vault: period("sandbox.vaultExpiryDays", None)?,
+        })
+    }
 }
 
 /// Whole days, or `never`.
@@ -72,8 +88,9 @@ fn days(key: &str, value: &str) -> Result<Option<TimeDelta>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz;
-    use crate::time;
+    use crate::sys::clock;
+    use crate::sys::fuzz;
+    use crate::ui::words;
 
     #[test]
     fn days_are_whole_numbers_or_never() {
@@ -107,9 +124,11 @@ mod tests {
             }
             if let Ok(then) = text.parse::<Time>() {
                 for now in [Time::UNIX_EPOCH, Time::MIN_UTC, Time::MAX_UTC] {
-                    assert!(!time::ago(then, now).is_empty() && !time::ahead(then, now).is_empty());
+                    assert!(
+                        !words::ago(then, now).is_empty() && !words::ahead(then, now).is_empty()
+                    );
                 }
-                assert!(!time::rfc3339(then).is_empty());
+                assert!(!clock::rfc3339(then).is_empty());
             }
         });
     }

@@ -1,13 +1,16 @@
 //! The verdict: from the facts about a sandbox to whether it may go, and why not. Pure.
 //!
 //! Doubt means keep: a fact that could not be read is an objection. Force waives work, twice forced
-//! also a lock and users; nothing waives ownership.
+//! also a lock and users. Nothing waives that a folder is not a sandbox of ours, that we are in it, or
+//! that it contains another worktree or a mount.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::path::PathBuf;
 
-use crate::live::User;
-use crate::time::counted;
+use crate::sandbox::Damage;
+use crate::sandbox::holding::{Holding, listed};
+use crate::sandbox::in_use::User;
 
 /// A fact, or why it could not be read.
 pub type Known<T> = Result<T, String>;
@@ -16,7 +19,7 @@ pub type Known<T> = Result<T, String>;
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "one line each in the table of objections")]
 pub struct Facts {
-    pub not_ours: Option<String>,
+    pub not_ours: Option<NotOurs>,
     pub is_where_we_are: bool,
     pub contains: Option<PathBuf>,
     pub mount: Option<PathBuf>,
@@ -28,8 +31,25 @@ pub struct Facts {
     pub nested: Known<Vec<PathBuf>>,
     pub precious: Known<u64>,
     pub only_here: Known<u64>,
-    /// Every commit that its entry names.
+    /// Every commit that its private git dir names.
     pub held: BTreeSet<String>,
+    /// Whether every file is proved to be as git put it there, and nothing is staged.
+    pub pristine: bool,
+    /// What git ignores in it, folders as one; none where that is not known.
+    pub ignored: Option<Vec<PathBuf>>,
+}
+
+/// Why a folder and a private git dir cannot be shown to be one sandbox of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotOurs {
+    /// The two do not belong together.
+    Damaged(Damage),
+    /// Its repository cannot be reached.
+    Unreachable,
+    /// git's entry for it was not found.
+    NoEntry,
+    /// Another process is creating it.
+    BeingCreated,
 }
 
 /// How much force an objection yields to.
@@ -43,121 +63,119 @@ pub enum Yields {
     Never,
 }
 
-/// Why a sandbox should stay.
+/// Why a sandbox should stay. Its words follow `cannot remove 'x': `.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Objection {
-    /// In words that follow `cannot remove 'x': `.
-    pub text: String,
-    /// What it yields to.
-    pub yields: Yields,
+#[allow(missing_docs, reason = "each is worded below")]
+pub enum Objection {
+    NotOurs(NotOurs),
+    WhereWeAre,
+    ContainsWorktree(PathBuf),
+    ContainsMount(PathBuf),
+    InUse(Vec<User>),
+    UsersUnknown(String),
+    Locked(String),
+    CameIntoUse,
+    Teardown { command: String, code: u8 },
+    Work(Holding),
+}
+
+impl Objection {
+    /// How much force waives it.
+    pub fn yields(&self) -> Yields {
+        match self {
+            Objection::NotOurs(_)
+            | Objection::WhereWeAre
+            | Objection::ContainsWorktree(_)
+            | Objection::ContainsMount(_) => Yields::Never,
+            Objection::InUse(_)
+            | Objection::UsersUnknown(_)
+            | Objection::Locked(_)
+            | Objection::CameIntoUse => Yields::Twice,
+            Objection::Teardown { .. } | Objection::Work(_) => Yields::Once,
+        }
+    }
 }
 
 /// Every reason why it should stay, the strongest first.
 pub fn objections(facts: &Facts) -> Vec<Objection> {
     let mut found = Vec::new();
-    let mut object = |yields, text: String| found.push(Objection { text, yields });
-    if let Some(why) = &facts.not_ours {
-        object(Yields::Never, why.clone());
-    }
-    if facts.is_where_we_are {
-        object(Yields::Never, "you are in it".into());
-    }
-    if let Some(path) = &facts.contains {
-        object(Yields::Never, format!("contains worktree '{}'", path.display()));
-    }
-    if let Some(path) = &facts.mount {
-        object(Yields::Never, format!("contains the mount point '{}'", path.display()));
-    }
+    found.extend(facts.not_ours.clone().map(Objection::NotOurs));
+    found.extend(facts.is_where_we_are.then_some(Objection::WhereWeAre));
+    found.extend(facts.contains.clone().map(Objection::ContainsWorktree));
+    found.extend(facts.mount.clone().map(Objection::ContainsMount));
     match &facts.users {
-        Ok(users) if !users.is_empty() => {
-            let users: Vec<_> = users.iter().map(User::in_words).collect();
-            object(Yields::Twice, format!("in use by {}", users.join(", ")));
-        }
-        Ok(_) => {}
-        Err(why) => object(Yields::Twice, format!("cannot tell who uses it: {why}")),
+        Ok(users) if users.is_empty() => {}
+        Ok(users) => found.push(Objection::InUse(users.clone())),
+        Err(why) => found.push(Objection::UsersUnknown(why.clone())),
     }
-    match facts.locked.as_deref() {
-        Some("") => object(Yields::Twice, "locked".into()),
-        Some(reason) => object(Yields::Twice, format!("locked: {reason}")),
-        None => {}
-    }
-    for (count, noun) in [(&facts.changes, "uncommitted change"), (&facts.hidden, "hidden edit")] {
-        match count {
-            Ok(0) => {}
-            Ok(count) => object(Yields::Once, format!("worktree has {}", counted(*count, noun))),
-            Err(why) => object(Yields::Once, format!("cannot tell: {why}")),
-        }
-    }
-    if let Some(operation) = facts.operation {
-        object(Yields::Once, format!("{operation} in progress"));
-    }
+    found.extend(facts.locked.clone().map(Objection::Locked));
+    found.extend(work(facts).into_iter().map(Objection::Work));
+    found
+}
+
+/// Work that would be lost with its files.
+fn work(facts: &Facts) -> Vec<Holding> {
+    let mut found = Vec::new();
+    found.extend(counted_as(&facts.changes, Holding::Changes));
+    found.extend(counted_as(&facts.hidden, Holding::HiddenEdits));
+    found.extend(facts.operation.map(|operation| Holding::Operation(operation.to_owned())));
     match &facts.nested {
-        Ok(folders) => {
-            for folder in folders {
-                object(Yields::Once, format!("unsaved work in '{}'", folder.display()));
-            }
-        }
-        Err(why) => object(Yields::Once, format!("cannot tell: {why}")),
+        Ok(folders) => found.extend(folders.iter().cloned().map(Holding::Nested)),
+        Err(why) => found.push(Holding::Unknown(why.clone())),
     }
     found
 }
 
-/// What forbids merging its branch, in words: what is not committed yet, and who is at work. Whether
-/// it can be removed afterwards is another question.
-pub fn merge_refusal(facts: &Facts) -> Option<String> {
-    let asked = Facts {
+fn counted_as(known: &Known<u64>, what: fn(u64) -> Holding) -> Option<Holding> {
+    match known {
+        Ok(0) => None,
+        Ok(count) => Some(what(*count)),
+        Err(why) => Some(Holding::Unknown(why.clone())),
+    }
+}
+
+/// What forbids merging its branch: what is not committed yet. Whether it can be removed afterwards,
+/// and whether a process is in it, is another question.
+pub fn merge_objections(facts: &Facts) -> Vec<Objection> {
+    objections(&Facts {
         not_ours: facts.not_ours.clone(),
-        users: facts.users.clone(),
         changes: facts.changes.clone(),
         hidden: facts.hidden.clone(),
         operation: facts.operation,
         ..Facts::nothing()
-    };
-    let texts: Vec<String> =
-        objections(&asked).into_iter().map(|objection| objection.text).collect();
-    (!texts.is_empty()).then(|| texts.join("; "))
+    })
 }
 
-/// What in it is nowhere else, in words: work, files that matter, commits.
-pub fn holds(facts: &Facts) -> Vec<String> {
-    let found = objections(facts).into_iter().filter(|objection| objection.yields == Yields::Once);
-    let mut held: Vec<String> =
-        found.map(|objection| objection.text.replacen("worktree has ", "", 1)).collect();
-    let mut hold = |known: &Known<u64>, noun: &str, end: &str| match known {
-        Ok(0) => {}
-        Ok(count) => held.push(format!("{}{end}", counted(*count, noun))),
-        Err(why) => held.push(format!("cannot tell: {why}")),
-    };
-    hold(&facts.precious, "precious file", "");
-    hold(&facts.only_here, "commit", ONLY_HERE);
+/// What in it is nowhere else: work, files that matter, commits.
+pub fn holds(facts: &Facts) -> Vec<Holding> {
+    let mut held = work(facts);
+    held.extend(counted_as(&facts.precious, Holding::Precious));
+    held.extend(counted_as(&facts.only_here, Holding::OnlyHere));
     held
 }
 
-/// Which facts could not be read.
-pub fn doubts(facts: &Facts) -> Vec<String> {
-    let counts = [&facts.changes, &facts.hidden, &facts.precious].map(|known| known.as_ref().err());
-    let nested = facts.nested.as_ref().err();
-    counts.into_iter().chain([nested]).flatten().map(|why| format!("cannot tell: {why}")).collect()
+/// Why a sandbox may not go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The objections that stand.
+    pub objections: Vec<Objection>,
+    /// What would waive all of them.
+    pub yields: Yields,
 }
 
-/// What follows the number of commits that only a sandbox holds.
-pub const ONLY_HERE: &str = " only here";
-
-/// What stands in the way of removal with this much force: nothing, or objections and what would
-/// waive them.
-pub fn refusal(facts: &Facts, force: usize) -> Option<(String, Yields)> {
-    let waived = |objection: &Objection| match objection.yields {
+/// What stands in the way of removal with this much force.
+pub fn refusal(facts: &Facts, force: usize) -> Option<Refusal> {
+    let waived = |objection: &Objection| match objection.yields() {
         Yields::Once => force >= 1,
         Yields::Twice => force >= 2,
         Yields::Never => false,
     };
     let mut standing: Vec<Objection> = objections(facts);
     standing.retain(|objection| !waived(objection));
-    let yields = standing.iter().map(|objection| objection.yields).max()?;
-    standing.retain(|objection| yields != Yields::Never || objection.yields == Yields::Never);
+    let yields = standing.iter().map(Objection::yields).max()?;
+    standing.retain(|objection| yields != Yields::Never || objection.yields() == Yields::Never);
     standing.dedup();
-    let texts: Vec<String> = standing.into_iter().map(|objection| objection.text).collect();
-    Some((texts.join("; "), yields))
+    Some(Refusal { objections: standing, yields })
 }
 
 impl Facts {
@@ -177,6 +195,55 @@ impl Facts {
             precious: Ok(0),
             only_here: Ok(0),
             held: BTreeSet::new(),
+            pristine: false,
+            ignored: None,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&listed(&self.objections, "; "))
+    }
+}
+
+impl fmt::Display for NotOurs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotOurs::Damaged(damage) => write!(f, "it is damaged: {damage}"),
+            NotOurs::Unreachable => f.write_str("it is damaged: its repository cannot be reached"),
+            NotOurs::NoEntry => f.write_str("it is damaged: git's entry for it was not found"),
+            NotOurs::BeingCreated => f.write_str("it is being created"),
+        }
+    }
+}
+
+impl fmt::Display for Objection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Objection::NotOurs(why) => why.fmt(f),
+            Objection::WhereWeAre => f.write_str("you are in it"),
+            Objection::ContainsWorktree(path) => {
+                write!(f, "contains worktree '{}'", path.display())
+            }
+            Objection::ContainsMount(path) => {
+                write!(f, "contains the mount point '{}'", path.display())
+            }
+            Objection::InUse(users) => {
+                let users: Vec<_> = users.iter().map(User::in_words).collect();
+                write!(f, "in use by {}", users.join(", "))
+            }
+            Objection::UsersUnknown(why) => write!(f, "cannot tell who uses it: {why}"),
+            Objection::Locked(reason) if reason.is_empty() => f.write_str("locked"),
+            Objection::Locked(reason) => write!(f, "locked: {reason}"),
+            Objection::CameIntoUse => f.write_str("it has just come into use"),
+            Objection::Teardown { command, code } => {
+                write!(f, "its teardown command '{command}' failed with {code}")
+            }
+            Objection::Work(work @ (Holding::Changes(_) | Holding::HiddenEdits(_))) => {
+                write!(f, "worktree has {work}")
+            }
+            Objection::Work(work) => work.fmt(f),
         }
     }
 }
@@ -213,13 +280,14 @@ mod tests {
             (|facts| facts.locked = Some("mine".into()), twice("locked: mine")),
             (|facts| facts.contains = Some("/w".into()), never("contains worktree '/w'")),
             (|facts| facts.mount = Some("/m".into()), never("contains the mount point '/m'")),
-            (|facts| facts.not_ours = Some("why".into()), never("why")),
+            (|facts| facts.not_ours = Some(NotOurs::BeingCreated), never("it is being created")),
             (|facts| facts.is_where_we_are = true, never("you are in it")),
         ];
         for (change, said) in rows {
             let mut facts = Facts::nothing();
             change(&mut facts);
-            let heard = [0, 1, 2].map(|force| refusal(&facts, force).map(|(text, _)| text));
+            let heard =
+                [0, 1, 2].map(|force| refusal(&facts, force).map(|refusal| refusal.to_string()));
             assert_eq!(heard.each_ref().map(Option::as_deref), *said);
         }
     }
@@ -230,21 +298,23 @@ mod tests {
         let said = |change: Change| {
             let mut facts = Facts::nothing();
             change(&mut facts);
-            merge_refusal(&facts)
+            let objections = merge_objections(&facts);
+            (!objections.is_empty()).then(|| listed(&objections, "; "))
         };
-        let forbids: [(Change, &str); 6] = [
+        let forbids: [(Change, &str); 5] = [
             (|facts| facts.changes = Ok(1), "worktree has 1 uncommitted change"),
             (|facts| facts.changes = Err("x".into()), "cannot tell: x"),
             (|facts| facts.hidden = Ok(2), "worktree has 2 hidden edits"),
             (|facts| facts.operation = Some("rebase"), "rebase in progress"),
-            (|facts| facts.users = Ok(user()), "in use by 7 vim"),
-            (|facts| facts.not_ours = Some("why".into()), "why"),
+            (|facts| facts.not_ours = Some(NotOurs::BeingCreated), "it is being created"),
         ];
         for (change, why) in forbids {
             assert_eq!(said(change).as_deref(), Some(why));
         }
-        let allows: [Change; 7] = [
+        let allows: [Change; 9] = [
             |_| (),
+            |facts| facts.users = Ok(user()),
+            |facts| facts.users = Err("x".into()),
             |facts| facts.is_where_we_are = true,
             |facts| facts.locked = Some("mine".into()),
             |facts| facts.contains = Some("/w".into()),
@@ -257,15 +327,19 @@ mod tests {
         }
     }
 
+    fn said(facts: &Facts, force: usize) -> Option<(String, Yields)> {
+        refusal(facts, force).map(|refusal| (refusal.to_string(), refusal.yields))
+    }
+
     #[test]
     fn reasons_add_up_and_ownership_outweighs_them() {
         let mut facts = Facts { changes: Ok(2), operation: Some("merge"), ..Facts::nothing() };
         let text = "worktree has 2 uncommitted changes; merge in progress";
-        assert_eq!(refusal(&facts, 0), Some((text.into(), Yields::Once)));
+        assert_eq!(said(&facts, 0), Some((text.to_owned(), Yields::Once)));
         facts.locked = Some("usb".into());
-        assert_eq!(refusal(&facts, 1), Some(("locked: usb".into(), Yields::Twice)));
+        assert_eq!(said(&facts, 1), Some(("locked: usb".to_owned(), Yields::Twice)));
         facts.is_where_we_are = true;
-        assert_eq!(refusal(&facts, 2), Some(("you are in it".into(), Yields::Never)));
-        assert_eq!(refusal(&facts, 0), Some(("you are in it".into(), Yields::Never)));
+        assert_eq!(said(&facts, 2), Some(("you are in it".to_owned(), Yields::Never)));
+        assert_eq!(said(&facts, 0), Some(("you are in it".to_owned(), Yields::Never)));
     }
 }

@@ -5,29 +5,48 @@
 //! it had been started by hand; we only wait for it. No word of the user's goes through a shell, but
 //! `sandbox.agent` and `sandbox.setup`, which are commands of theirs to begin with.
 
+mod author;
+pub mod beacon;
+pub mod log;
+pub mod program;
+pub mod supervise;
+pub mod tmux;
+
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
+pub use author::Author;
 use command_fds::{CommandFdExt, FdMapping};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+pub use program::{check_program, plain_program};
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGINT, SIGQUIT};
 
-use crate::config::Config;
 use crate::error::{Doing, Error, Result};
 use crate::git::Git;
-use crate::lock::Lock;
-use crate::out::{Out, visible};
-use crate::signals;
-use crate::time;
+use crate::repo::link;
+use crate::sandbox::runs::line::{Kind, Start};
+use crate::sandbox::runs::record::{self, Started};
+use crate::sandbox::{port, program_name};
+use crate::sys::lock::Lock;
+use crate::sys::signals::ForChild;
+use crate::sys::{clock, signals};
+use crate::ui::out::Out;
 
 /// The descriptor that children inherit the lock on: beyond those that shells use.
 const LOCK_FD: i32 = 198;
+/// The descriptor that they inherit the file of their run on.
+const RUN_FD: i32 = 199;
+/// Names the private git dir for a supervisor that we start.
+const SUPERVISED: &str = "GIT_SANDBOX_SUPERVISED";
+/// Set for a command that a window of tmux is opened for.
+const WINDOW: &str = "GIT_SANDBOX_WINDOW";
 
 /// A sandbox as the commands in it see it.
 #[derive(Debug)]
@@ -48,42 +67,8 @@ pub struct Session<'a> {
     pub task: Option<String>,
     /// Who commits there, if it is not the user.
     pub author: Option<Author>,
-}
-
-/// `Name <email>`, as it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Author {
-    name: String,
-    email: String,
-}
-
-impl Author {
-    /// As `--author` takes it.
-    pub fn in_words(&self) -> String {
-        format!("{} <{}>", self.name, self.email)
-    }
-
-    /// Whom `--author` or `sandbox.author` names.
-    pub fn wanted(option: Option<&str>, config: &Config) -> Result<Option<Author>> {
-        match (option, config.get("sandbox.author")) {
-            (Some(text), _) => Author::parse("--author", text).map(Some),
-            (None, Some(text)) => Author::parse("sandbox.author", text).map(Some),
-            (None, None) => Ok(None),
-        }
-    }
-
-    /// Reads `Name <email>`.
-    fn parse(key: &str, text: &str) -> Result<Author> {
-        let split = text.trim().strip_suffix('>').and_then(|text| text.split_once('<'));
-        let pair = split.map(|(name, email)| (name.trim().to_owned(), email.trim().to_owned()));
-        let whole = |(name, email): &(String, String)| !name.is_empty() && !email.is_empty();
-        let (name, email) = pair.filter(whole).ok_or_else(|| Error::Config {
-            key: key.into(),
-            value: text.into(),
-            wanted: "it must be of the form 'Name <email>'",
-        })?;
-        Ok(Author { name, email })
-    }
+    /// What was assigned and how things stand, for a command that goes on with earlier work.
+    pub beacon: Option<String>,
 }
 
 /// What is to be run.
@@ -91,10 +76,28 @@ impl Author {
 pub enum What {
     /// Words that the user typed.
     Typed(Vec<OsString>),
-    /// The value of `sandbox.agent`, with the task as its argument.
-    Agent(String),
+    /// An agent of the user's config.
+    Agent(Agent),
     /// The user's shell.
     Shell,
+}
+
+/// The value of `sandbox.agent` or `sandbox.agentResume`, and what it gets as its argument.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Agent {
+    /// A command of the shell.
+    pub value: String,
+    /// Its argument.
+    pub gets: Gets,
+}
+
+/// What an agent gets as its argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Gets {
+    /// The task, which it has not seen.
+    Task,
+    /// What it needs to know to go on.
+    Beacon,
 }
 
 impl Session<'_> {
@@ -102,69 +105,60 @@ impl Session<'_> {
     pub fn foreground(&self, what: &What, out: Out) -> Result<u8> {
         let lock = self.lock(out)?;
         let mut command = self.command(what)?;
-        // The command gets these; we go on waiting for it. It starts with the default action.
+        // The terminal sends these to the command as well; we go on waiting for it.
         for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !signals::is_ignored(*signal)) {
             let _ = signal_hook::flag::register(signal, Arc::default());
         }
-        // What was noted to take back a creation is deadly again.
-        for signal in [SIGTERM, SIGHUP].into_iter().filter(|signal| !signals::is_ignored(*signal)) {
-            let always = Arc::new(AtomicBool::new(true));
-            let _ = signal_hook::flag::register_conditional_default(signal, always);
-        }
-        share(&mut command, &lock)?;
+        let kept = ForChild::keep().doing(|| "keep signals for the command".into())?;
+        // What arrived while a sandbox was made, which stays.
+        signals::check()?;
+        let window = std::env::var_os(WINDOW).is_some();
+        let kind = if window { Kind::Tmux } else { Kind::Foreground };
+        // A run that cannot be recorded is run all the same.
+        let run = self.record(what, kind, 0).map_err(|error| out.warn(&error.to_string())).ok();
+        share(&mut command, lock_of(&lock)?, run.as_ref())?;
         let child = command.spawn();
         // Our part of the lock ends with us; the command's with the last that holds it.
         drop(command);
-        let status = child.map_err(|error| unstartable(what, &error))?.wait();
-        Ok(code(status.doing(|| "wait for the command".into())?))
+        let ended = child.map_err(|error| unstartable(what, &error));
+        let ended = ended.and_then(|child| wait(child, kept));
+        let code = ended.as_ref().map_or_else(Error::code, |code| *code);
+        if let Some(Err(error)) = run.map(|run| run.end(code)) {
+            out.warn(&error.to_string());
+        }
+        ended
     }
 
     /// Waits for the lock; the sandbox may have gone meanwhile.
     fn lock(&self, out: Out) -> Result<Lock> {
-        let lock = Lock::shared(&crate::live::lock_path(self.entry), out)?;
-        let still =
-            crate::repo::folder_points_to(self.path).is_some_and(|entry| entry == self.entry);
+        let lock = Lock::shared(&crate::sandbox::in_use::lock_path(self.entry), out)?;
+        let still = link::folder_points_to(self.path).is_some_and(|entry| entry == self.entry);
         if still { Ok(lock) } else { Err(Error::Gone { name: self.name.clone() }) }
     }
 
-    /// Starts it in the background with a log; the supervisor's process id.
-    pub fn background(&self, what: &What, out: Out) -> Result<u32> {
-        let lock = self.lock(out)?;
-        let log = log_path(self.entry);
-        let mut file = crate::file::open_end(&log).at("open", &log)?;
-        let words = self.words(what);
-        let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
-        let now = time::rfc3339(time::now()?);
-        writeln!(file, "== {now} {}", visible(&shown.join(" "))).at("write", &log)?;
-        let errors = file.try_clone().at("open", &log)?;
-        let mut command = self.blank(&crate::background::ourselves()?);
-        command.args([OsStr::new("run"), OsStr::new("--"), OsStr::new("supervised")]).args(&words);
-        command.env(SUPERVISED, "1").stdin(as_stdin(&lock)?).stdout(file).stderr(errors);
-        Ok(command.spawn().doing(|| "start the background".into())?.id())
+    /// Writes the start of a command down.
+    fn record(&self, what: &What, kind: Kind, restarts: u32) -> Result<Started> {
+        let words: Vec<OsString> = match what {
+            What::Typed(words) => words.clone(),
+            What::Agent(agent) => agent.value.split_whitespace().map(OsString::from).collect(),
+            What::Shell => self.words(what),
+        };
+        let start = Start {
+            run: 0,
+            at: clock::now()?,
+            command: program_name::of_words(&words),
+            words: words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+            kind,
+            agent: matches!(what, What::Agent(_)),
+            task: self.task.clone(),
+            author: self.author.as_ref().map(Author::in_words),
+            restarts,
+        };
+        record::start(self.entry, start)
     }
 
-    /// The supervisor: leads a session of its own, waits for the command and writes down its end.
-    /// Our stdin is the lock.
-    pub fn supervise(words: &[OsString]) -> Result<u8> {
-        crate::background::leave_terminal();
-        let Some((program, words)) = words.split_first() else { return Ok(1) };
-        #[expect(clippy::disallowed_methods, reason = "the runner")]
-        let mut command = Command::new(program);
-        command.args(words).env_remove(SUPERVISED).stdin(Stdio::null());
-        let lock =
-            rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3).map_err(std::io::Error::from);
-        let lock = lock.doing(|| "share the lock".into())?;
-        map(&mut command, lock)?;
-        let status = command.status().doing(|| format!("run '{}'", program.to_string_lossy()))?;
-        let code = code(status);
-        let mut log = std::io::stderr();
-        let now = time::rfc3339(time::now()?);
-        let _ = writeln!(log, "== {now} exited with {code}");
-        Ok(code)
-    }
-
-    /// Runs one of `sandbox.setup`; its exit code.
-    pub fn setup(&self, value: &str) -> Result<u8> {
+    /// Runs one of `sandbox.setup` or `sandbox.teardown`; its exit code.
+    pub fn configured(&self, value: &str) -> Result<u8> {
         let mut command = self.blank(Path::new("sh"));
         command.args(["-c", value]).stdin(Stdio::null()).stdout(stderr()?);
         Ok(code(command.status().doing(|| format!("run '{value}'"))?))
@@ -173,7 +167,7 @@ impl Session<'_> {
     /// Fails when the program is not there, before anything is done.
     pub fn check(&self, what: &What) -> Result<()> {
         let word = match what {
-            What::Agent(value) => plain_program(value).map(OsString::from),
+            What::Agent(agent) => plain_program(&agent.value).map(OsString::from),
             What::Typed(_) | What::Shell => self.words(what).into_iter().next(),
         };
         let Some(word) = word else { return Ok(()) };
@@ -183,12 +177,18 @@ impl Session<'_> {
     fn words(&self, what: &What) -> Vec<OsString> {
         match what {
             What::Typed(words) => words.iter().map(|word| self.filled_in(word)).collect(),
-            What::Agent(value) => {
+            What::Agent(Agent { value, gets }) => {
                 let mut words: Vec<OsString> = ["sh", "-c"].map(OsString::from).into();
                 words.push(format!("{value} \"$@\"").into());
                 words.push(value.into());
-                let says_itself = value.contains("GIT_SANDBOX_TASK");
-                words.extend(self.task.iter().filter(|_| !says_itself).map(OsString::from));
+                let says_itself = ["GIT_SANDBOX_TASK", "GIT_SANDBOX_BEACON"]
+                    .iter()
+                    .any(|name| value.contains(name));
+                let argument = match gets {
+                    Gets::Task => &self.task,
+                    Gets::Beacon => &self.beacon,
+                };
+                words.extend(argument.iter().filter(|_| !says_itself).map(OsString::from));
                 words
             }
             What::Shell => {
@@ -216,6 +216,9 @@ impl Session<'_> {
         for name in self.git.ties() {
             command.env_remove(name);
         }
+        for name in ["GIT_EXEC_PATH", "GIT_SANDBOX_BEACON", SUPERVISED, WINDOW] {
+            command.env_remove(name);
+        }
         let text = |text: &Option<OsString>| text.clone().unwrap_or_default();
         command
             .env("GIT_SANDBOX_NAME", &self.name)
@@ -223,22 +226,27 @@ impl Session<'_> {
             .env("GIT_SANDBOX_BRANCH", text(&self.branch))
             .env("GIT_SANDBOX_BASE_REPO", self.main)
             .env("GIT_SANDBOX_TASK", self.task.as_deref().unwrap_or_default());
-        if let Some(Author { name, email }) = &self.author {
-            for who in ["AUTHOR", "COMMITTER"] {
-                command.env(format!("GIT_{who}_NAME"), name).env(format!("GIT_{who}_EMAIL"), email);
-            }
+        command.envs(self.beacon.iter().map(|beacon| ("GIT_SANDBOX_BEACON", beacon)));
+        match port::of(self.entry) {
+            Ok(port) => command.env("GIT_SANDBOX_PORT", port.to_string()),
+            // A read-only repository: better none than one that another sandbox has.
+            Err(_) => command.env_remove("GIT_SANDBOX_PORT"),
+        };
+        if let Some(author) = &self.author {
+            command.envs(author.variables());
         }
         command
     }
 
-    /// A typed word with `{task}`, `{name}`, `{branch}` and `{path}` filled in, each once: what they
-    /// stand for is not looked at again.
+    /// A typed word with `{task}`, `{name}`, `{branch}`, `{path}` and `{beacon}` filled in, each once:
+    /// what they stand for is not looked at again.
     fn filled_in(&self, word: &OsStr) -> OsString {
-        let values: [(&[u8], &[u8]); 4] = [
+        let values: [(&[u8], &[u8]); 5] = [
             (b"{task}", self.task.as_deref().unwrap_or_default().as_bytes()),
             (b"{name}", self.name.as_bytes()),
             (b"{branch}", self.branch.as_deref().unwrap_or_default().as_bytes()),
             (b"{path}", self.path.as_os_str().as_bytes()),
+            (b"{beacon}", self.beacon.as_deref().unwrap_or_default().as_bytes()),
         ];
         let mut filled = Vec::new();
         let mut rest = word.as_bytes();
@@ -255,70 +263,38 @@ impl Session<'_> {
     }
 }
 
-const SUPERVISED: &str = "GIT_SANDBOX_SUPERVISED";
-
-/// The words of the command, if we were started as its supervisor.
-pub fn supervised(words: &[OsString]) -> Option<&[OsString]> {
-    let (first, words) = words.split_first()?;
-    (std::env::var_os(SUPERVISED).is_some() && first == "supervised").then_some(words)
-}
-
-/// Where background commands of a sandbox write to.
-pub fn log_path(entry: &Path) -> PathBuf {
-    entry.join("sandbox.log")
-}
-
-/// Fails when a program cannot be found, as seen from a folder.
-pub fn check_program(word: &OsStr, folder: &Path) -> Result<()> {
-    let path = std::env::var_os("PATH");
-    match which::which_in(word, path, folder) {
-        Ok(_) => Ok(()),
-        Err(_) if folder.join(word).exists() => {
-            Err(Error::NotExecutable { program: word.to_string_lossy().into_owned() })
-        }
-        Err(_) => Err(Error::NoProgram { program: word.to_string_lossy().into_owned() }),
-    }
-}
-
-/// The program that a shell command starts, where that is plain to see.
-pub fn plain_program(value: &str) -> Option<&str> {
-    let word = value.split_whitespace().next()?;
-    let plain = |letter: char| letter.is_alphanumeric() || "-_./+".contains(letter);
-    // What the shell itself understands.
-    let own = [
-        "exec", "cd", "eval", ".", "source", "export", "set", "if", "for", "while", "until",
-        "case", "command",
-    ];
-    (word.chars().all(plain) && !own.contains(&word)).then_some(word)
-}
-
 /// Runs a program that has nothing to do with the sandbox we may be in: without its lock and its
 /// name. What it prints, if it succeeds.
 pub fn apart(program: &str, words: &[OsString]) -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "the runner")]
     let mut command = Command::new(program);
     command.args(words).current_dir("/").stdin(Stdio::null());
-    for name in ["NAME", "PATH", "BRANCH", "BASE_REPO", "TASK"] {
+    for name in ["NAME", "PATH", "BRANCH", "BASE_REPO", "TASK", "BEACON", "PORT"] {
         command.env_remove(format!("GIT_SANDBOX_{name}"));
     }
-    map(&mut command, File::open("/dev/null").ok()?.into()).ok()?;
+    let nothing = || Some(OwnedFd::from(File::open("/dev/null").ok()?));
+    map(&mut command, vec![(nothing()?, LOCK_FD), (nothing()?, RUN_FD)]).ok()?;
     let output = command.output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn share(command: &mut Command, lock: &Lock) -> Result<()> {
-    let file: File = lock.file().try_clone().doing(|| "share the lock".into())?;
-    map(command, file.into())
+/// Has a command inherit the sandbox's lock and the file of its run.
+fn share(command: &mut Command, lock: OwnedFd, run: Option<&Started>) -> Result<()> {
+    let run = run.map(|run| run.file().try_clone().doing(|| "share the run".into())).transpose()?;
+    let run = run.map(|file| (OwnedFd::from(file), RUN_FD));
+    map(command, [(lock, LOCK_FD)].into_iter().chain(run).collect())
 }
 
-fn map(command: &mut Command, lock: std::os::fd::OwnedFd) -> Result<()> {
-    let mapping = FdMapping { parent_fd: lock, child_fd: LOCK_FD };
-    let mapped = command.fd_mappings(vec![mapping]).map(drop);
+fn map(command: &mut Command, descriptors: Vec<(OwnedFd, i32)>) -> Result<()> {
+    let mappings = descriptors.into_iter();
+    let mappings = mappings.map(|(parent_fd, child_fd)| FdMapping { parent_fd, child_fd });
+    let mapped = command.fd_mappings(mappings.collect()).map(drop);
     mapped.map_err(std::io::Error::other).doing(|| "share the lock".into())
 }
 
-fn as_stdin(lock: &Lock) -> Result<Stdio> {
-    Ok(lock.file().try_clone().doing(|| "share the lock".into())?.into())
+fn lock_of(lock: &Lock) -> Result<OwnedFd> {
+    let file = lock.file().try_clone().doing(|| "share the lock".into())?;
+    Ok(file.into())
 }
 
 fn stderr() -> Result<Stdio> {
@@ -329,7 +305,7 @@ fn stderr() -> Result<Stdio> {
 fn unstartable(what: &What, error: &std::io::Error) -> Error {
     let program = match what {
         What::Typed(words) => words.first().map(|word| word.to_string_lossy().into_owned()),
-        What::Agent(value) => Some(value.clone()),
+        What::Agent(agent) => Some(agent.value.clone()),
         What::Shell => std::env::var("SHELL").ok(),
     };
     let program = program.unwrap_or_else(|| "/bin/sh".into());
@@ -339,49 +315,14 @@ fn unstartable(what: &What, error: &std::io::Error) -> Error {
     }
 }
 
+/// Waits for a command, to which TERM and HUP are passed on; its exit code.
+fn wait(mut child: Child, kept: ForChild) -> Result<u8> {
+    kept.pass_on(&child);
+    Ok(code(child.wait().doing(|| "wait for the command".into())?))
+}
+
 /// The command's own exit code, or 128 and its signal.
 fn code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fuzz;
-
-    #[test]
-    fn authors() {
-        let author = Author::parse("k", "A U Thor <a@b>").unwrap();
-        assert_eq!(author, Author { name: "A U Thor".into(), email: "a@b".into() });
-        assert!(
-            ["", "A", "<a@b>", "A <>", "A a@b"].iter().all(|bad| Author::parse("k", bad).is_err())
-        );
-    }
-
-    #[test]
-    fn the_program_of_a_shell_command() {
-        assert_eq!(plain_program("claude --continue"), Some("claude"));
-        assert_eq!(plain_program("A=1 claude"), None);
-        assert_eq!(plain_program("exec claude"), None);
-        assert_eq!(plain_program("\"$HOME/bin/x\""), None);
-        assert_eq!(plain_program(""), None);
-    }
-
-    #[test]
-    fn fuzz_authors_and_commands() {
-        let real = ["A U Thor <a@b>", "claude --continue", "A=1 exec \"$x\"", "./tool -x"];
-        fuzz::damaged_text(&real, |text| {
-            if let Ok(author) = Author::parse("k", text) {
-                assert!(!author.name.is_empty() && !author.email.is_empty());
-                assert!(text.contains(&author.name) && text.contains(&author.email));
-            }
-            if let Some(program) = plain_program(text) {
-                assert!(text.trim_start().starts_with(program));
-                assert!(
-                    !program.contains(['$', '`', ';', '|', '&', '(', '<', '"', '\'', '=', '\\'])
-                );
-            }
-        });
-    }
 }

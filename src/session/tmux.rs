@@ -2,20 +2,29 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result, shell_word};
-use crate::out::Out;
-use crate::run::{Session, apart, check_program};
+use crate::error::{Error, Result};
+use crate::sandbox::in_use;
+use crate::session::{Session, WINDOW, apart, check_program};
+use crate::sys::process;
+use crate::sys::processes::Process;
+use crate::ui::out::Out;
+use crate::ui::words::shell_word;
+
+/// The window option that names the sandbox's folder.
+const FOLDER: &str = "@git-sandbox-folder";
 
 /// Opens a window that runs `git-sandbox run <name> -- <words>`, which takes the lock there: the
-/// tmux server itself is started without it.
+/// tmux server itself is started without it. Returns once the lock is taken.
 pub fn open(project: &OsStr, session: &Session, words: &[OsString], out: Out) -> Result<u8> {
     check_program(OsStr::new("tmux"), session.path).map_err(|_| Error::NoTmux)?;
     let name = session_name(project);
     let exact = format!("={name}");
-    let there = tmux(&["has-session", "-t", &exact], &[]);
-    let folder = session.path.to_string_lossy().into_owned();
-    let mut command = vec![crate::background::ourselves()?.into_os_string(), "run".into()];
+    let there = tmux(&["has-session", "-t", &exact].map(OsString::from)).is_some();
+    let mut command: Vec<OsString> = vec!["env".into(), format!("{WINDOW}=1").into()];
+    command.extend([process::ourselves()?.into_os_string(), "run".into()]);
     command.extend(
         session.author.iter().map(|author| format!("--author={}", author.in_words()).into()),
     );
@@ -24,17 +33,51 @@ pub fn open(project: &OsStr, session: &Session, words: &[OsString], out: Out) ->
         command.push("--".into());
         command.extend(words.iter().map(|word| for_tmux(word)));
     }
-    let target = format!("{exact}:");
-    let open = match there {
-        true => vec!["new-window", "-t", &target, "-n", &session.name, "-c", &folder, "--"],
-        false => vec!["new-session", "-d", "-s", &name, "-n", &session.name, "-c", &folder, "--"],
+    let mut open: Vec<OsString> = match there {
+        true => vec!["new-window".into(), "-t".into(), format!("{exact}:").into()],
+        false => vec!["new-session".into(), "-d".into(), "-s".into(), literal(&name)],
     };
-    if !tmux(&open, &command) {
-        return Err(Error::Git { doing: "open a tmux window".into(), why: "tmux failed".into() });
+    open.extend(["-P", "-F", "#{window_id} #{pane_pid}", "-n"].map(OsString::from));
+    open.extend([literal(&session.name), "-c".into(), literal(session.path)]);
+    open.push("--".into());
+    let opened = tmux(&[open, command].concat()).ok_or_else(|| Error::Git {
+        doing: "open a tmux window".into(),
+        why: "tmux failed".into(),
+    })?;
+    if let Some((window, pid)) = opened.trim_end().split_once(' ') {
+        // A window that has closed again needs no mark.
+        let mark = ["set-option", "-w", "-t", window, FOLDER].map(OsString::from);
+        tmux(&[&mark[..], &[session.path.as_os_str().to_owned()]].concat());
+        wait_for_lock(pid, session.entry);
     }
     out.note(&format!("opened window '{}' in tmux session '{name}'", session.name));
-    out.hint(&format!("tmux attach -t {}", shell_word(&exact)));
+    let inside = std::env::var_os("TMUX").is_some_and(|server| !server.is_empty());
+    let attach = if inside { "switch-client" } else { "attach" };
+    out.hint(&format!("tmux {attach} -t {}", shell_word(&exact)));
     Ok(0)
+}
+
+/// Waits until the process in the window holds the sandbox's lock, so that the sandbox is in use
+/// from then on; or until that process has ended, or has to wait for the lock itself.
+fn wait_for_lock(pid: &str, entry: &Path) {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let Ok(pid) = pid.parse::<u32>() else { return };
+    let (lock, start) = (in_use::lock_path(entry), Instant::now());
+    while start.elapsed() < PATIENCE {
+        match Process::look_at(pid) {
+            Some(process) if !process.has_open(&lock) => {}
+            _ => return,
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A word that tmux takes as a format, without anything for it to expand: it would run what stands
+/// in `#(...)`.
+fn literal(text: impl AsRef<OsStr>) -> OsString {
+    let text = text.as_ref().as_bytes();
+    let doubled = text.iter().flat_map(|byte| [*byte].repeat(1 + usize::from(*byte == b'#')));
+    for_tmux(&OsString::from_vec(doubled.collect()))
 }
 
 /// tmux takes a semicolon at the end of a word for its own.
@@ -45,12 +88,53 @@ fn for_tmux(word: &OsStr) -> OsString {
     }
 }
 
-/// Names of windows in the project's session; none where there is no tmux.
-pub fn windows(project: &OsStr) -> Vec<String> {
+/// A pane in a window that was opened for a sandbox.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Pane {
+    /// What tmux calls it: `%3`.
+    pub id: String,
+    /// The folder of the sandbox.
+    pub folder: PathBuf,
+    /// Whether its command has ended and tmux keeps it all the same (`remain-on-exit`).
+    pub is_dead: bool,
+}
+
+/// Returns the panes in windows of the project's session that were opened for sandboxes; none where
+/// there is no tmux.
+pub fn panes(project: &OsStr) -> Vec<Pane> {
     let exact = format!("={}", session_name(project));
-    let words = ["list-windows", "-t", &exact, "-F", "#{window_name}"].map(OsString::from);
-    let listed = apart("tmux", &words).unwrap_or_default();
-    listed.lines().map(str::to_owned).collect()
+    let format = format!("#{{pane_id}} #{{pane_dead}} #{{{FOLDER}}}");
+    // Without -u, tmux alters letters that the locale does not have.
+    let words = ["-u", "list-panes", "-s", "-t", &exact, "-F", &format].map(OsString::from);
+    parse(&tmux(&words).unwrap_or_default())
+}
+
+fn parse(listed: &str) -> Vec<Pane> {
+    let panes = listed.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ' ');
+        let (id, dead, folder) = (fields.next()?, fields.next()?, fields.next()?);
+        let (id, folder, is_dead) = (id.to_owned(), PathBuf::from(folder), dead == "1");
+        folder.is_absolute().then_some(Pane { id, folder, is_dead })
+    });
+    panes.collect()
+}
+
+/// Closes the panes of a sandbox whose commands have ended; how many. `ended` says that one has ended
+/// just now, which tmux may not know yet.
+pub fn close_dead(project: &OsStr, folder: &Path, ended: bool) -> usize {
+    const PATIENCE: Duration = Duration::from_millis(500);
+    let (start, mut closed) = (Instant::now(), 0);
+    loop {
+        let panes = panes(project).into_iter().filter(|pane| pane.folder == folder);
+        let (dead, alive): (Vec<Pane>, Vec<Pane>) = panes.partition(|pane| pane.is_dead);
+        let close =
+            |pane: &&Pane| tmux(&["kill-pane", "-t", &pane.id].map(OsString::from)).is_some();
+        closed += dead.iter().filter(close).count();
+        if alive.is_empty() || !ended || closed > 0 || start.elapsed() > PATIENCE {
+            return closed;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
 }
 
 /// tmux takes `.` and `:` for its own.
@@ -58,7 +142,32 @@ pub fn session_name(project: &OsStr) -> String {
     format!("sandbox-{}", project.to_string_lossy().replace(['.', ':'], "_"))
 }
 
-fn tmux(words: &[&str], more: &[OsString]) -> bool {
-    let words = words.iter().map(OsString::from).chain(more.iter().cloned());
-    apart("tmux", &words.collect::<Vec<_>>()).is_some()
+fn tmux(words: &[OsString]) -> Option<String> {
+    apart("tmux", words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::fuzz;
+
+    #[test]
+    fn a_format_is_taken_literally() {
+        assert_eq!(literal("a#(touch x)#"), "a##(touch x)##");
+        assert_eq!(literal("a;"), "a\\;");
+    }
+
+    #[test]
+    fn only_panes_of_sandboxes_are_read() {
+        let listed = "%1 0 /a/the box\n%2 0 \n%3 1 /b\n";
+        let pane = |id: &str, folder: &str, is_dead| Pane {
+            id: id.into(),
+            folder: folder.into(),
+            is_dead,
+        };
+        assert_eq!(parse(listed), [pane("%1", "/a/the box", false), pane("%3", "/b", true)]);
+        fuzz::damaged_text(&[listed], |text| {
+            assert!(parse(text).len() <= text.lines().count());
+        });
+    }
 }

@@ -3,7 +3,7 @@
 //! Every step goes by a descriptor of the folder it is in, so that nothing swapped in meanwhile is
 //! followed. A mount inside stops it with what is left untouched.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -24,6 +24,12 @@ pub fn tree(folder: &Path) -> io::Result<()> {
             Ok(unlinkat(&parent, name, AtFlags::REMOVEDIR)?)
         }
     }
+}
+
+/// Deletes a folder in a folder that is open, and everything in it.
+pub fn tree_in(parent: &OwnedFd, name: &CStr) -> io::Result<()> {
+    empty(&step_into(parent, name)?)?;
+    Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
 }
 
 fn empty(folder: &OwnedFd) -> rustix::io::Result<()> {
@@ -63,15 +69,22 @@ fn empty(folder: &OwnedFd) -> rustix::io::Result<()> {
     Ok(())
 }
 
-/// Makes a folder that its owner may not even look into readable; by a descriptor of the folder
+/// Makes a folder readable that its owner may not even look into; by a descriptor of the folder
 /// itself, so that no symlink can stand in for it.
-fn open_up(folder: impl AsFd, name: &std::ffi::CStr) -> rustix::io::Result<()> {
+#[cfg(target_os = "linux")]
+fn open_up(folder: impl AsFd, name: &CStr) -> rustix::io::Result<()> {
     let handle = openat(folder, name, FOLDER | OFlags::PATH, Mode::empty())?;
     let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&handle));
     rustix::fs::chmod(path, Mode::RWXU)
 }
 
-fn is_folder(folder: impl AsFd, name: &std::ffi::CStr) -> rustix::io::Result<bool> {
+/// Makes a folder readable that its owner may not even look into; never through a symlink.
+#[cfg(not(target_os = "linux"))]
+fn open_up(folder: impl AsFd, name: &CStr) -> rustix::io::Result<()> {
+    rustix::fs::chmodat(folder, name, Mode::RWXU, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn is_folder(folder: impl AsFd, name: &CStr) -> rustix::io::Result<bool> {
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
@@ -80,7 +93,7 @@ const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::C
 
 /// Opens a folder in a folder, unless it is a symlink or on another mount.
 #[cfg(target_os = "linux")]
-fn step_into(
+pub fn step_into(
     folder: impl AsFd,
     name: impl rustix::path::Arg + Copy,
 ) -> rustix::io::Result<OwnedFd> {
@@ -93,7 +106,7 @@ fn step_into(
 }
 
 #[cfg(not(target_os = "linux"))]
-fn step_into(
+pub fn step_into(
     folder: impl AsFd,
     name: impl rustix::path::Arg + Copy,
 ) -> rustix::io::Result<OwnedFd> {

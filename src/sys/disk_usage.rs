@@ -20,27 +20,3 @@ pub fn of(folder: &Path) -> io::Result<u64> {
     }
     Ok(bytes)
 }
-
-/// `1.5 MiB`
-pub fn in_words(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["KiB", "MiB", "GiB", "TiB"];
-    let mut tenths = bytes.saturating_mul(10) / 1024;
-    let mut unit = 0;
-    while tenths >= 10_240 && unit + 1 < UNITS.len() {
-        tenths /= 1024;
-        unit += 1;
-    }
-    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_in_words() {
-        assert_eq!(in_words(0), "0.0 KiB");
-        assert_eq!(in_words(1536), "1.5 KiB");
-        assert_eq!(in_words(80 << 30), "80.0 GiB");
-    }
-}

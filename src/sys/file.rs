@@ -3,12 +3,18 @@
 //! Only a plain file is read: a pipe would block, a device never end. A new file is never an old
 //! one: what a link of somebody's leads to is not written to.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+
+use crate::error::{Doing, Result};
+use crate::sys::random;
+
+/// Readable and writable by its owner alone.
+const PRIVATE: u32 = 0o600;
 
 /// More than any file of ours holds.
 const LARGEST: u64 = 16 << 20;
@@ -18,9 +24,31 @@ pub fn open(path: &Path) -> io::Result<File> {
     plain(OpenOptions::new().read(true), OFlags::empty(), path)
 }
 
-/// Opens a plain file to write at its end; not through a symlink.
-pub fn open_end(path: &Path) -> io::Result<File> {
-    plain(OpenOptions::new().create(true).append(true), OFlags::NOFOLLOW, path)
+/// Opens a plain file of the user's alone to read it and to write at its end; not through a symlink.
+/// With `new` it must not be there yet.
+pub fn open_private(path: &Path, new: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).mode(PRIVATE);
+    let options = if new { options.create_new(true) } else { options.create(true) };
+    let file = plain(options, OFlags::NOFOLLOW, path)?;
+    close_to_others(&file)?;
+    Ok(file)
+}
+
+/// Takes a file's permissions from all users but its owner.
+fn close_to_others(file: &File) -> io::Result<()> {
+    match file.metadata()?.mode() & 0o077 {
+        0 => Ok(()),
+        _ => file.set_permissions(Permissions::from_mode(PRIVATE)),
+    }
+}
+
+/// Takes the permissions of a plain file, if there is one, from all users but its owner.
+pub fn protect(path: &Path) -> io::Result<()> {
+    match plain(OpenOptions::new().read(true), OFlags::NOFOLLOW, path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => close_to_others(&other?),
+    }
 }
 
 fn plain(options: &mut OpenOptions, flags: OFlags, path: &Path) -> io::Result<File> {
@@ -51,9 +79,89 @@ pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Makes a file that was not there before; what stood in its place goes.
 pub fn create(path: &Path) -> io::Result<File> {
+    create_with(path, 0o666)
+}
+
+/// Makes a file that was not there before, for the user's eyes alone; what stood in its place goes.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    create_with(path, PRIVATE)
+}
+
+fn create_with(path: &Path, mode: u32) -> io::Result<File> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    File::create_new(path)
+    OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
+}
+
+/// Makes names in a folder last.
+pub fn sync(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).at("sync", folder)
+}
+
+pub fn new_name(name: &str) -> String {
+    format!("{name}.new")
+}
+
+/// Removes what a crash left of replacing a file. Whoever may replace it must be alone.
+pub fn clear(path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let _ = fs::remove_file(path.with_file_name(new_name(&name)));
+}
+
+/// Replaces a small file, synced, by rename.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let next = path.with_file_name(new_name(&name));
+    let file = create(&next).at("write", path)?;
+    fill_and_rename(file, bytes, &next, path)
+}
+
+/// Writes a new file, synced, and renames it over another. A file that cannot be written whole, as on a
+/// full disk, is removed.
+fn fill_and_rename(mut file: File, bytes: &[u8], next: &Path, path: &Path) -> Result<()> {
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let done = written.and_then(|()| fs::rename(next, path));
+    if done.is_err() {
+        let _ = fs::remove_file(next);
+    }
+    done.at("write", path)
+}
+
+/// Renames without ever replacing anything.
+pub fn rename(from: &Path, to: &Path) -> Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    let renamed = match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // Some file systems cannot promise that.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if to.symlink_metadata().is_err() => {
+            fs::rename(from, to)
+        }
+        other => other.map_err(Into::into),
+    };
+    renamed.doing(|| format!("move '{}' to '{}'", from.display(), to.display()))
+}
+
+/// Replaces a small file, synced, by rename from the folder above its own.
+pub fn replace_from_above(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().unwrap_or(path);
+    let next = folder.with_file_name(format!(".git-sandbox-{}", random::hex()?));
+    let file = File::create_new(&next).at("write", path)?;
+    fill_and_rename(file, bytes, &next, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_write_that_fails_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let taken = dir.path().join("taken");
+        fs::create_dir_all(taken.join("inside")).unwrap();
+        assert!(replace(&taken, b"text").is_err());
+        let names = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["taken"]);
+    }
 }

@@ -1,15 +1,15 @@
 //! Advisory file locks of the kernel: freed with their last holder, however it dies.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::error::{Doing, Result};
-use crate::out::Out;
-use crate::signals;
+use crate::sys::signals;
+use crate::ui::out::Out;
 
 /// After this, a wait is explained.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,12 +21,16 @@ pub struct Lock(Arc<File>);
 impl Lock {
     /// Waits for the lock, alone; says who has it when that takes long.
     pub fn exclusive(path: &Path, out: Out) -> Result<Lock> {
-        let lock = Lock(Arc::new(open(path)?));
-        if !lock.try_it(path)? {
-            patiently(path, out, &lock.0, File::lock)?;
+        loop {
+            let lock = Lock(Arc::new(open(path)?));
+            if !lock.try_it(path)? {
+                patiently(path, out, &lock.0, File::lock)?;
+            }
+            if lock.is_at(path) {
+                lock.sign();
+                return Ok(lock);
+            }
         }
-        lock.sign();
-        Ok(lock)
     }
 
     /// The lock, if nobody has it, for work that others may have to wait for.
@@ -39,7 +43,7 @@ impl Lock {
     /// The lock, if nobody has it.
     pub fn if_free(path: &Path) -> Result<Option<Lock>> {
         let lock = Lock(Arc::new(open(path)?));
-        Ok(lock.try_it(path)?.then_some(lock))
+        Ok((lock.try_it(path)? && lock.is_at(path)).then_some(lock))
     }
 
     /// Waits for the lock, to be shared with others.
@@ -65,6 +69,14 @@ impl Lock {
     /// To hand to git.
     pub fn file(&self) -> &Arc<File> {
         &self.0
+    }
+
+    /// Whether the file is still the one at its path: people delete lock files, and then another
+    /// process could hold a new one.
+    fn is_at(&self, path: &Path) -> bool {
+        let place = |meta: &Metadata| (meta.dev(), meta.ino());
+        let (ours, there) = (self.0.metadata(), std::fs::symlink_metadata(path));
+        matches!((ours, there), (Ok(ours), Ok(there)) if place(&ours) == place(&there))
     }
 
     fn try_it(&self, path: &Path) -> Result<bool> {

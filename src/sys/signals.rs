@@ -1,8 +1,15 @@
-//! Ctrl-C and `kill`: noted, so that a half-made sandbox can be taken back before we end.
+//! Ctrl-C and `kill`: noted, so that a half-made sandbox can be taken back before we end, or passed
+//! on to the command that we wait for.
 
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Child;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::error::{Error, Result};
@@ -29,6 +36,86 @@ pub fn check() -> Result<()> {
     match u8::try_from(arrived) {
         Ok(0) | Err(_) => Ok(()),
         Ok(signal) => Err(Error::Interrupted { signal }),
+    }
+}
+
+/// A process to send signals to: by a descriptor, so that no other process that gets its id later
+/// can receive them, or by its id where the kernel has no such descriptors.
+#[derive(Debug)]
+pub struct Target {
+    pid: Pid,
+    descriptor: Option<OwnedFd>,
+}
+
+impl Target {
+    /// Finds a process; `None` once it is gone.
+    pub fn of(pid: u32) -> Option<Target> {
+        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw)?;
+        match open(pid) {
+            Err(Errno::SRCH) => None,
+            descriptor => Some(Target { pid, descriptor: descriptor.ok() }),
+        }
+    }
+
+    /// Sends a signal; to a process that has ended, nothing.
+    pub fn send(&self, signal: Signal) {
+        let _ = match &self.descriptor {
+            Some(descriptor) => send_to(descriptor, signal),
+            None => kill_process(self.pid, signal),
+        };
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn open(pid: Pid) -> rustix::io::Result<OwnedFd> {
+    rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn open(pid: Pid) -> rustix::io::Result<OwnedFd> {
+    rustix::process::test_kill_process(pid)?;
+    Err(Errno::NOSYS)
+}
+
+#[cfg(target_os = "linux")]
+fn send_to(process: &OwnedFd, signal: Signal) -> rustix::io::Result<()> {
+    rustix::process::pidfd_send_signal(process, signal)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn send_to(_: &OwnedFd, _: Signal) -> rustix::io::Result<()> {
+    Err(Errno::NOSYS)
+}
+
+/// TERM and HUP, which no longer end us but are kept for a child.
+#[derive(Debug)]
+pub struct ForChild(Vec<(UnixStream, Signal)>);
+
+impl ForChild {
+    /// Keeps TERM and HUP from now on, but one that our parent had us ignore.
+    pub fn keep() -> io::Result<ForChild> {
+        let mut kept = Vec::new();
+        for (number, signal) in [(SIGTERM, Signal::TERM), (SIGHUP, Signal::HUP)] {
+            if !is_ignored(number) {
+                let (arrived, handler) = UnixStream::pair()?;
+                signal_hook::low_level::pipe::register(number, handler)?;
+                kept.push((arrived, signal));
+            }
+        }
+        Ok(ForChild(kept))
+    }
+
+    /// Passes on to a child what has arrived and what will arrive, as long as the child runs.
+    pub fn pass_on(self, child: &Child) {
+        let Some(child) = Target::of(child.id()).map(Arc::new) else { return };
+        for (mut arrived, signal) in self.0 {
+            let child = Arc::clone(&child);
+            std::thread::spawn(move || {
+                while arrived.read_exact(&mut [0]).is_ok() {
+                    child.send(signal);
+                }
+            });
+        }
     }
 }
 

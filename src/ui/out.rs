@@ -11,28 +11,24 @@ use std::path::Path;
 use owo_colors::{OwoColorize, Style};
 use serde::Serialize;
 
-use crate::config::Config;
 use crate::error::{Doing, Error, Result};
+use crate::ui::hints;
+use crate::ui::locale::{self, Letters};
 
 /// Where the answer and the narration go.
 #[derive(Clone, Copy, Debug)]
 pub struct Out {
     answer_colour: bool,
     narration_colour: bool,
+    letters: Letters,
 }
 
 impl Out {
-    /// Colour by `--color`, then `color.sandbox`, `color.ui`, `NO_COLOR`, and the terminal.
-    pub fn new(asked: Option<&str>, config: &Config) -> Out {
-        let configured = || config.get("color.sandbox").or_else(|| config.get("color.ui"));
-        let when = match asked.or_else(configured) {
-            Some("always") => When::Always,
-            Some(word) if word == "never" || crate::config::boolean(word) == Some(false) => {
-                When::Never
-            }
-            _ if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) => When::Never,
-            _ => When::Terminal,
-        };
+    /// Colour as `when` says; `NO_COLOR` and `TERM=dumb` turn it off where the terminal would decide.
+    pub fn new(when: When) -> Out {
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let when = if when == When::Terminal && (no_color || dumb) { When::Never } else { when };
         let pager = std::env::var_os("GIT_PAGER_IN_USE").is_some_and(|value| value == "true");
         let on = |terminal: bool| match when {
             When::Always => true,
@@ -42,7 +38,30 @@ impl Out {
         Out {
             answer_colour: on(io::stdout().is_terminal() || pager),
             narration_colour: on(io::stderr().is_terminal()),
+            letters: locale::letters(),
         }
+    }
+
+    /// What stands for the rest of a text that was cut; one column wide.
+    pub fn ellipsis(self) -> char {
+        match self.letters {
+            Letters::Unicode => '…',
+            Letters::Ascii => '~',
+        }
+    }
+
+    /// A text, or another where the user's locale has ASCII only.
+    pub fn either<'a>(self, unicode: &'a str, ascii: &'a str) -> &'a str {
+        match self.letters {
+            Letters::Unicode => unicode,
+            Letters::Ascii => ascii,
+        }
+    }
+
+    /// Without colour, and with all letters.
+    #[cfg(test)]
+    pub fn plain() -> Out {
+        Out { letters: Letters::Unicode, ..Out::new(When::Never) }
     }
 
     /// Styles for the answer.
@@ -103,13 +122,17 @@ impl Out {
             return;
         }
         self.narrate(Some(("error:", Style::new().red())), &error.to_string());
-        for hint in error.hints() {
+        for hint in hints::after(error) {
             self.hint(&hint);
         }
-        if let Error::Usage { command, .. } = error {
-            let usage = crate::help::usage(*command);
+        if let Error::Usage { usage, .. } = error {
             let _ = io::stderr().write_all(usage.as_bytes());
         }
+    }
+
+    /// A question, on the line that the answer is typed on.
+    pub fn ask(self, question: &str) {
+        let _ = io::stderr().write_all(visible(question).as_bytes());
     }
 
     fn narrate(self, lead: Option<(&str, Style)>, text: &str) {
@@ -126,10 +149,14 @@ impl Out {
     }
 }
 
-#[derive(Clone, Copy)]
-enum When {
+/// When text is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// Always.
     Always,
+    /// Never.
     Never,
+    /// On a terminal.
     Terminal,
 }
 
@@ -139,6 +166,11 @@ fn write_out(bytes: &[u8]) -> Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Error::ClosedPipe),
         other => other.doing(|| "write the answer".into()),
     }
+}
+
+/// Whether the answer goes to a terminal.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// The terminal's width; `None` when the answer goes elsewhere.
@@ -151,14 +183,31 @@ pub fn width() -> Option<usize> {
     Some(if columns == 0 { 80 } else { columns })
 }
 
-/// The text with everything that could move a cursor or hide a letter spelled out.
+/// The terminal's height; `None` when the answer goes elsewhere.
+pub fn height() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    Some(size.map_or(0, |size| usize::from(size.ws_row))).filter(|rows| *rows > 0)
+}
+
+/// The text with everything that could move a cursor or hide a letter spelled out, and every letter
+/// that the user's locale does not have.
 pub fn visible(text: &str) -> String {
+    visible_in(text, locale::letters())
+}
+
+fn visible_in(text: &str, letters: Letters) -> String {
     let mut shown = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
             '\n' => shown.push_str("\\n"),
             '\t' => shown.push_str("\\t"),
             '\r' => shown.push_str("\\r"),
+            _ if letters == Letters::Ascii && !letter.is_ascii() => {
+                shown.extend(letter.escape_unicode());
+            }
             _ if is_hidden(letter) => shown.extend(letter.escape_unicode()),
             _ => shown.push(letter),
         }
@@ -168,10 +217,14 @@ pub fn visible(text: &str) -> String {
 
 /// [`visible`] for a path, with bytes that are no UTF-8 as `\xff`.
 pub fn visible_path(path: &Path) -> String {
+    visible_path_in(path, locale::letters())
+}
+
+fn visible_path_in(path: &Path, letters: Letters) -> String {
     let chunks = path.as_os_str().as_bytes().utf8_chunks();
     let mut shown = String::new();
     for chunk in chunks {
-        shown += &visible(chunk.valid());
+        shown += &visible_in(chunk.valid(), letters);
         for byte in chunk.invalid() {
             let _ = write!(shown, "\\x{byte:02x}");
         }
@@ -209,12 +262,14 @@ fn harmless_json(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzz;
+    use crate::sys::fuzz;
     use std::ffi::OsStr;
 
     #[test]
     fn hidden_characters_become_visible() {
+        let visible = |text: &str| visible_in(text, Letters::Unicode);
         assert_eq!(visible("fix-auth größe 修正 🎉"), "fix-auth größe 修正 🎉");
+        assert_eq!(visible_in("größe\n", Letters::Ascii), "gr\\u{f6}\\u{df}e\\n");
         assert_eq!(visible("a\x1b[31mb\x07\n\t"), "a\\u{1b}[31mb\\u{7}\\n\\t");
         assert_eq!(visible("\u{9b}31m"), "\\u{9b}31m");
         assert_eq!(visible("\u{202e}gpj.exe\u{200b}"), "\\u{202e}gpj.exe\\u{200b}");
@@ -242,9 +297,12 @@ mod tests {
         fuzz::damaged(&real, |input| {
             let path = Path::new(OsStr::from_bytes(input));
             let text = String::from_utf8_lossy(input);
-            for shown in [visible(&text), visible_path(path)] {
-                assert!(!shown.contains(is_hidden), "{shown:?}");
-                assert_eq!(visible(&shown), shown);
+            for letters in [Letters::Unicode, Letters::Ascii] {
+                for shown in [visible_in(&text, letters), visible_path_in(path, letters)] {
+                    assert!(!shown.contains(is_hidden), "{shown:?}");
+                    assert!(shown.is_ascii() || letters == Letters::Unicode, "{shown:?}");
+                    assert_eq!(visible_in(&shown, letters), shown);
+                }
             }
             let json = harmless_json(&serde_json::to_string(&text).unwrap());
             assert!(!json.contains(is_hidden), "{json:?}");

@@ -1,163 +1,245 @@
-//! A table that fits the terminal: columns by display width, the last one cut where need be.
+//! A table that fits the terminal: columns by display width. A column may be cut, may vanish where there
+//! is no room for it, and vanishes where it is empty.
 
 use owo_colors::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::out::Out;
+use crate::ui::out::Out;
 
-/// Rows of styled cells. Cells are visible text already.
-#[derive(Debug)]
-pub struct Table {
-    rows: Vec<Vec<(String, Style)>>,
-}
+/// Pieces of visible text, each with its style.
+#[derive(Clone, Debug, Default)]
+pub struct Cell(Vec<(String, Style)>);
 
-/// What stands between columns.
-const GAP: &str = "  ";
-/// No column is cut below this.
-const LEAST: usize = 10;
-
-impl Table {
-    /// With these column heads.
-    pub fn new(heads: &[&str]) -> Table {
-        let heads = heads.iter().map(|head| ((*head).to_owned(), Style::new().dimmed()));
-        Table { rows: vec![heads.collect()] }
+impl Cell {
+    /// The same and one more piece.
+    pub fn and(mut self, text: impl Into<String>, style: Style) -> Cell {
+        self.0.push((text.into(), style));
+        self
     }
 
-    /// Adds a row.
-    pub fn row(&mut self, cells: Vec<(String, Style)>) {
-        self.rows.push(cells);
+    /// The same and one more piece, after a space if it is not the first.
+    pub fn word(self, text: impl Into<String>, style: Style) -> Cell {
+        let lead = if self.0.is_empty() { "" } else { " " };
+        self.and(lead, Style::new()).and(text, style)
     }
 
-    /// The lines, cut to `width` columns.
-    pub fn lines(&self, width: Option<usize>, out: Out) -> Vec<String> {
-        let columns = self.columns(width);
-        self.rows.iter().map(|row| columns.line(row, out)).collect()
+    /// Its width on a terminal.
+    pub fn width(&self) -> usize {
+        self.0.iter().map(|(text, _)| text.width()).sum()
     }
 
-    /// Columns that fit its rows, cut to `width`: also for rows that are still to come.
-    pub fn columns(&self, width: Option<usize>) -> Columns {
-        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
-        let widest = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
-            cells.map(|(text, _)| text.width()).max().unwrap_or(0)
-        };
-        let wanted: Vec<usize> = (0..columns).map(widest).collect();
-        let mut widths = wanted.clone();
-        if let Some(width) = width {
-            shrink(&mut widths, width);
-        }
-        Columns { widths, wanted, all: width }
-    }
-
-    /// The line of heads.
-    pub fn head(&self, columns: &Columns, out: Out) -> String {
-        columns.line(&self.rows[0], out)
-    }
-}
-
-/// The widths of columns: as they are, as they would be with room enough, and the terminal's.
-#[derive(Debug)]
-pub struct Columns {
-    widths: Vec<usize>,
-    wanted: Vec<usize>,
-    all: Option<usize>,
-}
-
-impl Columns {
-    /// A row as a line. A cell is cut where its column was cut; one that is wider than was foreseen
-    /// pushes the others, and the last one gives way.
-    pub fn line(&self, row: &[(String, Style)], out: Out) -> String {
-        let (mut line, mut used) = (String::new(), 0);
-        for (index, (text, style)) in row.iter().enumerate() {
-            let (width, wanted) = (self.widths[index], self.wanted[index]);
-            let is_last = index + 1 == row.len();
-            let room = match self.all {
-                Some(all) if is_last => width.min(all.saturating_sub(used).max(LEAST)),
-                _ if width < wanted => width,
-                _ => width.max(text.width()),
+    /// The text in its styles, cut to a width.
+    pub fn fitted(&self, width: usize, out: Out) -> String {
+        let whole = self.width() <= width;
+        let mut room = if whole { width } else { width.saturating_sub(1) };
+        let mut line = String::new();
+        for (text, style) in &self.0 {
+            let fits = |letter: &char| {
+                let wide = letter.width().unwrap_or(0);
+                let fits = wide <= room;
+                room = if fits { room - wide } else { 0 };
+                fits
             };
-            let text = fitted(text, room);
-            let pad = width.saturating_sub(text.width());
-            used += text.width() + pad + GAP.len();
-            line += &out.style(&text, *style);
-            if !is_last {
-                line += &" ".repeat(pad);
-                line += GAP;
+            let mut piece: String = text.chars().take_while(fits).collect();
+            let is_cut = piece.len() < text.len();
+            if is_cut {
+                piece.push(out.ellipsis());
+            }
+            if !piece.is_empty() {
+                line += &out.style(&piece, *style);
+            }
+            if is_cut {
+                break;
             }
         }
-        line.truncate(line.trim_end().len());
         line
     }
 }
 
-/// Cuts the last column first, then whichever is widest, until the line fits or nothing is left to
-/// cut.
-fn shrink(widths: &mut [usize], width: usize) {
-    let gaps = widths.len().saturating_sub(1) * GAP.len();
-    let over = |widths: &[usize]| (widths.iter().sum::<usize>() + gaps).saturating_sub(width);
-    if let Some(cut) = Some(over(widths))
-        && let Some(last) = widths.last_mut()
-    {
-        *last = (*last).min(last.saturating_sub(cut).max(LEAST));
+impl From<(String, Style)> for Cell {
+    fn from((text, style): (String, Style)) -> Cell {
+        Cell(vec![(text, style)])
     }
-    while over(widths) > 0 {
-        match widths.iter_mut().max() {
-            Some(widest) if *widest > LEAST => *widest -= 1,
-            _ => return,
+}
+
+/// A column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its head.
+    pub head: &'static str,
+    /// Whether its cells may be cut.
+    pub cut: bool,
+    /// The higher, the sooner it vanishes where there is no room; 0 never does.
+    pub rank: u8,
+    /// Whether it vanishes where no row has anything in it.
+    pub optional: bool,
+}
+
+/// A column that is always there and whole.
+pub const fn whole(head: &'static str) -> Column {
+    Column { head, cut: false, rank: 0, optional: false }
+}
+
+/// A column that is always there, and cut where there is no room.
+pub const fn cut(head: &'static str) -> Column {
+    Column { head, cut: true, rank: 0, optional: false }
+}
+
+/// Rows of cells.
+#[derive(Debug)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<Cell>>,
+}
+
+/// What stands between columns.
+const GAP: usize = 2;
+/// No column is cut below this.
+const LEAST: usize = 10;
+
+impl Table {
+    /// With these columns.
+    pub fn new(columns: Vec<Column>) -> Table {
+        Table { columns, rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: Vec<Cell>) {
+        self.rows.push(cells);
+    }
+
+    /// The lines, the heads first, fitted to `width` columns.
+    pub fn lines(&self, width: Option<usize>, out: Out) -> Vec<String> {
+        let shown = self.layout(width);
+        let dim = Style::new().dimmed();
+        let heads: Vec<Cell> =
+            self.columns.iter().map(|column| (column.head.to_owned(), dim).into()).collect();
+        std::iter::once(&heads).chain(&self.rows).map(|row| line(row, &shown, out)).collect()
+    }
+
+    /// Which columns are shown, each with its width.
+    fn layout(&self, width: Option<usize>) -> Vec<(usize, usize)> {
+        let widest = |index: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(index)).map(Cell::width);
+            cells.max().unwrap_or(0)
+        };
+        let filled = |index: &usize| !self.columns[*index].optional || widest(*index) > 0;
+        let mut shown: Vec<(usize, usize)> = (0..self.columns.len())
+            .filter(filled)
+            .map(|index| (index, widest(index).max(self.columns[index].head.width())))
+            .collect();
+        let Some(width) = width else { return shown };
+        while over(&shown, width) > 0 {
+            let mut tried = shown.clone();
+            self.shrink(&mut tried, width);
+            let rank = |(index, _): &&(usize, usize)| self.columns[*index].rank;
+            let last = shown.iter().max_by_key(rank).copied();
+            match last.filter(|(index, _)| self.columns[*index].rank > 0) {
+                Some((index, _)) if over(&tried, width) > 0 => {
+                    shown.retain(|(other, _)| *other != index);
+                }
+                _ => return tried,
+            }
+        }
+        shown
+    }
+
+    /// Cuts the last of those that may be cut first, then whichever is widest, until all fit or nothing
+    /// is left to cut.
+    fn shrink(&self, shown: &mut [(usize, usize)], width: usize) {
+        let is_cut = |index: usize| self.columns[index].cut;
+        let too_wide = over(shown, width);
+        if let Some((_, last)) = shown.iter_mut().rfind(|(index, _)| is_cut(*index)) {
+            *last = (*last).min(last.saturating_sub(too_wide).max(LEAST));
+        }
+        while over(shown, width) > 0 {
+            let cuttable = shown.iter_mut().filter(|(index, _)| is_cut(*index));
+            match cuttable.map(|(_, width)| width).max() {
+                Some(widest) if *widest > LEAST => *widest -= 1,
+                _ => return,
+            }
         }
     }
 }
 
-fn fitted(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
+/// By how much a line is too wide.
+fn over(shown: &[(usize, usize)], width: usize) -> usize {
+    let gaps = shown.len().saturating_sub(1) * GAP;
+    (shown.iter().map(|(_, width)| width).sum::<usize>() + gaps).saturating_sub(width)
+}
+
+fn line(row: &[Cell], shown: &[(usize, usize)], out: Out) -> String {
+    let (mut line, mut pad) = (String::new(), 0);
+    for (index, width) in shown {
+        let Some(cell) = row.get(*index).filter(|cell| cell.width() > 0) else {
+            pad += width + GAP;
+            continue;
+        };
+        line += &" ".repeat(pad);
+        line += &cell.fitted(*width, out);
+        pad = width.saturating_sub(cell.width()) + GAP;
     }
-    let mut used = 1;
-    let fits = |letter: &char| {
-        used += letter.width().unwrap_or(0);
-        used <= width
-    };
-    text.chars().take_while(fits).chain(['…']).collect()
+    line
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Config;
 
-    #[test]
-    fn wide_letters_count_twice_and_the_last_column_is_cut() {
-        let mut table = Table::new(&["NAME", "TASK"]);
-        table.row(vec![("修正".into(), Style::new()), ("abcdefghijkl".into(), Style::new())]);
-        table.row(vec![("x".into(), Style::new()), (String::new(), Style::new())]);
-        let out = Out::new(Some("never"), &Config::default());
-        let all = table.lines(None, out);
-        assert_eq!(all, ["NAME  TASK", "修正  abcdefghijkl", "x"]);
-        assert_eq!(table.lines(Some(17), out)[1], "修正  abcdefghij…");
-        assert_eq!(table.lines(Some(4), out)[1], "修正  abcdefghi…");
+    fn cell(text: &str) -> Cell {
+        (text.to_owned(), Style::new()).into()
     }
 
     #[test]
-    fn what_was_not_foreseen_pushes_the_others_and_the_last_gives_way() {
-        let cell = |text: &str| (text.to_owned(), Style::new());
-        let mut table = Table::new(&["NAME", "STATE", "TASK"]);
-        table.row(vec![cell("a"), cell("clean"), cell("abcdefghijklmnop")]);
-        let out = Out::new(Some("never"), &Config::default());
-        let columns = table.columns(Some(29));
-        assert_eq!(table.head(&columns, out), "NAME  STATE  TASK");
-        let line =
-            |state: &str| columns.line(&[cell("a"), cell(state), cell("abcdefghijklmnop")], out);
-        assert_eq!(line("clean"), "a     clean  abcdefghijklmnop");
-        assert_eq!(line("2 changes"), "a     2 changes  abcdefghijk…");
+    fn wide_letters_count_twice_and_the_last_column_is_cut() {
+        let mut table = Table::new(vec![cut("NAME"), cut("TASK")]);
+        table.row(vec![cell("修正"), cell("abcdefghijkl")]);
+        table.row(vec![cell("x"), Cell::default()]);
+        let out = Out::plain();
+        assert_eq!(table.lines(None, out), ["NAME  TASK", "修正  abcdefghijkl", "x"]);
+        assert_eq!(table.lines(Some(17), out)[1], "修正  abcdefghij…");
+        assert_eq!(table.lines(Some(4), out)[1], "修正  abcdefghi…");
+        // A wide letter is not cut in half.
+        let mut table = Table::new(vec![cut("NAME")]);
+        table.row(vec![cell(&"修".repeat(8))]);
+        assert_eq!(table.lines(Some(12), out)[1], format!("{}…", "修".repeat(5)));
     }
 
     #[test]
     fn the_widest_column_gives_way() {
-        let mut table = Table::new(&["NAME", "STATE", "TASK"]);
-        let cell = |text: &str| (text.to_owned(), Style::new());
+        let mut table = Table::new(vec![cut("NAME"), cut("STATE"), cut("TASK")]);
         table.row(vec![cell(&"n".repeat(40)), cell("clean"), cell("short")]);
-        let out = Out::new(Some("never"), &Config::default());
-        let line = &table.lines(Some(30), out)[1];
+        let line = &table.lines(Some(30), Out::plain())[1];
         assert_eq!(*line, format!("{}…  clean  short", "n".repeat(15)));
+    }
+
+    #[test]
+    fn whole_columns_stay_and_ranked_ones_vanish() {
+        let optional = |head, rank| Column { head, cut: false, rank, optional: true };
+        let task = Column { cut: true, ..optional("TASK", 3) };
+        let mut table = Table::new(vec![whole("NAME"), optional("A", 1), optional("B", 2), task]);
+        table.row(vec![cell("a-long-name"), cell("aaaa"), cell("bbbb"), cell(&"t".repeat(30))]);
+        table.row(vec![cell("x"), Cell::default(), cell("b"), cell("t")]);
+        let lines = |width| table.lines(Some(width), Out::plain());
+        assert_eq!(lines(60)[1], format!("a-long-name  aaaa  bbbb  {}", "t".repeat(30)));
+        assert_eq!(lines(35)[1], "a-long-name  aaaa  bbbb  ttttttttt…");
+        assert_eq!(
+            lines(34),
+            ["NAME         A     B", "a-long-name  aaaa  bbbb", "x                  b"]
+        );
+        assert_eq!(lines(22), ["NAME         A", "a-long-name  aaaa", "x"]);
+        assert_eq!(lines(5), ["NAME", "a-long-name", "x"]);
+        let mut table = Table::new(vec![whole("NAME"), optional("A", 1)]);
+        table.row(vec![cell("x"), Cell::default()]);
+        assert_eq!(table.lines(None, Out::plain()), ["NAME", "x"]);
+    }
+
+    #[test]
+    fn pieces_are_cut_as_one_text() {
+        let mut table = Table::new(vec![cut("WORK")]);
+        let work = Cell::default().word("abcdef", Style::new()).word("ghijkl", Style::new());
+        table.row(vec![work]);
+        assert_eq!(table.lines(None, Out::plain())[1], "abcdef ghijkl");
+        assert_eq!(table.lines(Some(11), Out::plain())[1], "abcdef ghi…");
     }
 }

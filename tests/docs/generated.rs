@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::repo::{Test, finished};
+use crate::fixture::Test;
+use crate::fixture::process::finished;
 
 /// What `setup --print` calls a file, and where it is kept.
 const FILES: [(&str, &str); 4] = [

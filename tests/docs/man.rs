@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::repo::{Test, finished};
+use crate::fixture::Test;
+use crate::fixture::process::finished;
+use crate::fixture::tools::have;
 
 fn committed() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("man/git-sandbox.1")
@@ -13,17 +15,6 @@ fn committed() -> PathBuf {
 
 fn page() -> String {
     fs::read_to_string(committed()).unwrap()
-}
-
-/// A tool that the machine may lack: under CI that is a failure, else it is said loudly.
-pub fn have(program: &str) -> bool {
-    let there = Command::new("sh").args(["-c", "command -v \"$0\" >/dev/null", program]).status();
-    let there = there.unwrap().success();
-    assert!(there || std::env::var("CI").as_deref() != Ok("true"), "CI=true and no '{program}'");
-    if !there {
-        eprintln!("\n!!! SKIPPED: no '{program}' on this machine\n");
-    }
-    there
 }
 
 #[test]
@@ -38,8 +29,9 @@ fn the_committed_page_is_the_one_that_setup_prints() {
 #[test]
 fn the_synopsis_is_the_usage() {
     let test = Test::bare();
-    let output = test.program(&test.home, &["-h"]).output();
-    let usage = String::from_utf8(output.stdout).unwrap();
+    let output = test.program(&test.home, &["--help"]).output();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let (usage, _) = help.split_once("\n\n").unwrap();
     let usage: Vec<&str> = usage.lines().map(|line| &line["usage: ".len()..]).collect();
     let page = page();
     let (_, rest) = page.split_once(".SH SYNOPSIS\n.nf\n").unwrap();
@@ -62,6 +54,7 @@ fn every_section_is_there() {
             "OPTIONS",
             "WHERE SANDBOXES LIVE",
             "WHAT CANNOT BE LOST",
+            "RUNS",
             "MERGING",
             "RETENTION",
             "CONFIGURATION",
@@ -107,7 +100,8 @@ fn terms(title: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_key_that_the_program_reads_is_explained_and_no_other() {
-    let files = ["", "json", "lock", "log", "index", "merging"].map(|end| format!("sandbox.{end}"));
+    let files = ["", "json", "lock", "run", "runs", "port", "index", "landing", "merging", "hooks"]
+        .map(|end| format!("sandbox.{end}"));
     let read = words_in_source("sandbox.").into_iter().filter(|key| !files.contains(key));
     let read: BTreeSet<String> = read.map(|key| key.to_lowercase()).collect();
     let explained = terms("CONFIGURATION").into_iter().map(|key| key.to_lowercase());
@@ -120,7 +114,9 @@ fn every_key_that_the_program_reads_is_explained_and_no_other() {
 #[test]
 fn every_variable_of_ours_is_in_the_page() {
     // These are for the tests and between processes of ours.
-    let private = ["NOW", "CRASH_AT", "SUPERVISED"].map(|end| format!("GIT_SANDBOX_{end}"));
+    let private =
+        ["NOW", "CRASH_AT", "PAUSE_AT", "SECOND", "LOG_SIZE", "SUPERVISED", "WINDOW", "OFF"];
+    let private = private.map(|end| format!("GIT_SANDBOX_{end}"));
     let page = page();
     for variable in words_in_source("GIT_SANDBOX_") {
         let wanted = !private.contains(&variable);

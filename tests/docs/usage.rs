@@ -1,47 +1,19 @@
 //! Usage, help, and words that are not known.
 
-use crate::repo::Test;
-
-pub const NEW: &str = "\
-usage: git sandbox new [--name=<branch>] [--branch=<branch>] [--from=<commit>]
-                       [--detach] [--count=<n>] [--dir=<parent>]
-                       [--root=<folder>] [--author=<author>] [--no-run] [--json]
-                       [<name>] [<task>...] [-- <cmd>...]
-";
-const ALL: &str = "   or: git sandbox list [--all] [--names] [--describe] [-z] [--root=<folder>]
-                        [--json]
-   or: git sandbox show [--log] [--follow] [--root=<folder>] [--json] [<name>]
-   or: git sandbox path [<name>]
-   or: git sandbox run [--background] [--tmux] [--author=<author>] [<name>]
-                       [[--] <cmd>...]
-   or: git sandbox stop [--rm] [--force] [--timeout=<seconds>] [--all]
-                        [--root=<folder>] [<name>...]
-   or: git sandbox merge [--into=<branch>] [--ff-only] [--squash] [--rebase]
-                         [--message=<text>] [--branch=<branch>] [--keep]
-                         [--delete-branch] [--dry-run] [--root=<folder>]
-                         [--json] [<name>]
-   or: git sandbox rm [--force] [--dry-run] [--delete-branch] [--root=<folder>]
-                      [--json] <name>...
-   or: git sandbox restore [--as=<name>] [--all] [--names] [--describe]
-                           [--root=<folder>] [--json] [<name>]
-   or: git sandbox reap [--dry-run] [--merged] [--older-than=<days>] [--force]
-                        [--purge] [--all] [--quiet] [--finish] [--spares]
-                        [--root=<folder>] [--json] [<name>...]
-   or: git sandbox doctor [--fix] [--root=<folder>] [--json]
-   or: git sandbox setup [--uninstall] [--print=<what>]
-";
-
-fn alone(command: &str) -> String {
-    let lead = format!("git sandbox {command} ");
-    let usage = ALL.split("   or: ").find(|usage| usage.starts_with(&lead)).unwrap();
-    format!("usage: {usage}")
-}
+use crate::fixture::Test;
+use crate::fixture::usage::{ALL, NEW, alone};
 
 #[test]
 fn h_shows_the_usage_on_stdout_as_git_does() {
     let test = Test::bare();
     let at = |words: &[&str]| test.run_in(&test.home, words);
-    at(&["-h"]).stdout(&format!("{NEW}{ALL}")).code(129);
+    at(&["-h"])
+        .stdout(&format!(
+            "usage: git sandbox [<command>] [<options>]\n\n{COMMANDS}\n\
+             Without a command: list. 'git sandbox <command> -h' shows its options,\n\
+             'git sandbox <command> --help' explains them.\n"
+        ))
+        .code(129);
     at(&["new", "-h"]).stdout(NEW).code(129);
     for command in ["list", "show", "path"] {
         at(&[command, "-h"]).stdout(&alone(command)).code(129);
@@ -57,7 +29,7 @@ fn help_of_a_command_explains_its_options() {
              \n\
              print the path of a sandbox\n\
              \n\
-             Inside a sandbox, <name> defaults to it.\n\
+             Inside a sandbox, <name> defaults to it. '^' is the main worktree.\n\
              \n    --color=<when>      colour the output: auto, always or never\
              \n    -h                  show the usage\
              \n    --help              show the options with their meaning\n",
@@ -79,37 +51,42 @@ fn help_of_the_program_names_every_command() {
     let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
     let mut command = test.command(program, &test.home);
     command.arg("--help");
-    let commands = "\
-\nIsolated checkouts of this repository, each on its own branch.
+    let options = "\nWithout a command: list. Every command takes:
 
-    new                 create or resume a sandbox and print its path
-    list                list the sandboxes with state, age, expiry and task
+    --color=<when>      colour the output: auto, always or never
+    -h                  show the usage
+    --help              show the options with their meaning
+    -V, --version       show the version
+";
+    let about = "\nIsolated checkouts of this repository, each on its own branch.\n\n";
+    test.run_command(command).stdout(&format!("{NEW}{ALL}{about}{COMMANDS}{options}")).ok();
+}
+
+const COMMANDS: &str = "    new                 create or resume a sandbox and print its path
+    list                list the sandboxes: who works in them, what they hold, age and task
     show                show everything known about one sandbox
     path                print the path of a sandbox
+    diff                show what a sandbox changed since it left its base
+    rename              rename a sandbox: its branch and its folder together
     run                 run a command in a sandbox, marking it in use
     stop                end what runs in a sandbox; the sandbox stays
+    wait                wait until what runs in a sandbox has ended
     merge               merge its branch back and, once that is confirmed, remove it
     rm                  move sandboxes to the trash, unless there is work in them
     restore             bring a removed sandbox back as it was, or list those that can be
     reap                retire stale sandboxes and empty what is safe to empty from the trash
     doctor              find what crashes, moves and other tools left behind, and repair it
-    setup               install the man page and the completions for the current user
-
-Without a command: list. Every command takes:
-
-    --color=<when>      colour the output: auto, always or never
-    -h                  show the usage
-    --help              show the options with their meaning
-    --version           show the version
+    setup               install man page, completions and the 'sb' function for the current user
+    hook                serve an agent that makes worktrees of its own
 ";
-    test.run_command(command).stdout(&format!("{NEW}{ALL}{commands}")).ok();
-}
 
 #[test]
 fn the_version_is_the_packages() {
     let test = Test::bare();
     let version = concat!("git-sandbox ", env!("CARGO_PKG_VERSION"), "\n");
-    test.run_in(&test.home, &["--version"]).stdout(version).ok();
+    for option in ["--version", "-V"] {
+        test.run_in(&test.home, &[option]).stdout(version).ok();
+    }
 }
 
 #[test]
@@ -121,18 +98,34 @@ fn wrong_usage_shows_the_usage() {
 }
 
 #[test]
-fn an_unknown_command_gets_the_nearest_known_one() {
+fn an_unknown_command_gets_one_line_that_names_ours() {
     let test = Test::bare();
-    for (word, nearest) in [("lits", "list"), ("nwe", "new"), ("shwo", "show"), ("pth", "path")] {
-        test.run_in(&test.home, &[word])
-            .stderr(&format!(
-                "error: unknown command '{word}'\nhint: did you mean '{nearest}'?\n{NEW}{ALL}"
-            ))
+    let unknown = |word: &str, hint: &str| {
+        test.run_in(&test.home, &[word, "x"])
+            .stderr(&format!("error: unknown command '{word}'\nhint: {hint}\n"))
             .code(129);
+    };
+    for (word, nearest) in [("lits", "list"), ("nwe", "new"), ("shwo", "show"), ("pth", "path")] {
+        unknown(word, &format!("did you mean '{nearest}'?"));
     }
-    test.run_in(&test.home, &["frobnicate"])
-        .stderr(&format!("error: unknown command 'frobnicate'\n{NEW}{ALL}"))
-        .code(129);
+    unknown("frobnicate", "'git sandbox -h' lists the commands");
+    for (word, ours) in [
+        ("ls", "list"),
+        ("remove", "rm"),
+        ("delete", "rm"),
+        ("create", "new"),
+        ("add", "new"),
+        ("switch", "new"),
+        ("cd", "path"),
+        ("status", "list"),
+        ("kill", "stop"),
+        ("prune", "reap"),
+        ("gc", "reap"),
+        ("undo", "restore"),
+        ("help", "-h"),
+    ] {
+        unknown(word, &format!("git sandbox {ours}"));
+    }
 }
 
 #[test]
@@ -149,7 +142,7 @@ fn an_unknown_option_gets_the_nearest_of_its_command() {
             &["show", "--jsn"],
             format!("error: unknown option '--jsn'\nhint: did you mean '--json'?\n{show}"),
         ),
-        (&["path", "-q"], format!("error: unknown option '-q'\nhint: did you mean '-h'?\n{path}")),
+        (&["path", "-q"], format!("error: unknown option '-q'\n{path}")),
         (&["path", "a", "b"], format!("error: unexpected argument 'b'\n{path}")),
         (
             &["list", "--json", "-z"],

@@ -2,27 +2,22 @@
 //! nothing can be lost by it, repaired.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 
-use crate::crash::killed;
-use crate::parallel::Slow;
-use crate::removal::{
-    Format, collect_garbage, entry, kept, main_checkout, repository, same, state, trash, trashed,
-};
-use crate::repo::{Test, chmod, tree, write};
-use crate::stale::{only_one, succeeds};
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{chmod, tree, write};
+use crate::fixture::repository::{Format, repository, with_box};
+use crate::fixture::run::succeeds;
+use crate::fixture::slow::{Slow, killed};
+use crate::fixture::state::{collect_garbage, entry, kept, main_checkout, state};
+use crate::fixture::trash::{id_of, only_one, trash, trashed};
 
 const FIX: &str = "hint: git sandbox doctor --fix\n";
-const LEFT: &str = "what is left needs you: nothing of it can be repaired without a doubt\n";
+const LEFT: &str = "1 problem needs manual repair\n";
 const WELL: &str = "all is well\n";
-
-fn with_box() -> (Test, PathBuf) {
-    let test = repository(Format::Files).unwrap();
-    let path = test.new_sandbox(&["box"]);
-    (test, path)
-}
 
 /// Everything at home, but what is in a lock file or a pipe.
 fn whole(test: &Test) -> String {
@@ -30,21 +25,24 @@ fn whole(test: &Test) -> String {
 }
 
 /// Found and explained, changing nothing; repaired; and then all is well.
+#[track_caller]
 fn mends(test: &Test, line: &str) {
-    is_found(test, line, "");
+    is_found(test, line, FIX);
     test.run(&["doctor", "--fix"]).stdout(&format!("fixed: {line}\n")).ok();
     is_well(test);
 }
 
-fn is_found(test: &Test, line: &str, hint: &str) {
+#[track_caller]
+fn is_found(test: &Test, line: &str, after: &str) {
     let before = whole(test);
-    test.run(&["doctor"]).stdout(&format!("{line}\n")).stderr(&format!("{hint}{FIX}")).code(1);
+    test.run(&["doctor"]).stdout(&format!("{line}\n")).stderr(after).code(1);
     same(&whole(test), &before);
 }
 
 /// Found and explained, and left alone even by `--fix`.
+#[track_caller]
 fn leaves(test: &Test, line: &str, hint: &str) {
-    is_found(test, line, hint);
+    is_found(test, line, &format!("{hint}{LEFT}"));
     let before = whole(test);
     for _ in 0..2 {
         test.run(&["doctor", "--fix"])
@@ -55,6 +53,7 @@ fn leaves(test: &Test, line: &str, hint: &str) {
     }
 }
 
+#[track_caller]
 fn is_well(test: &Test) {
     let before = whole(test);
     test.run(&["doctor"]).stderr(WELL).ok();
@@ -75,9 +74,7 @@ fn where_nothing_is_wrong_all_is_well() {
     test.git(&["worktree", "add", "--quiet", "-b", "plain", &plain]);
     is_well(&test);
     test.run_in(&path.join("dir"), &["doctor"]).stderr(WELL).ok();
-    test.run_in(&test.home, &["doctor"])
-        .stderr("error: git sandbox can only be used within a Git repository\n")
-        .code(1);
+    test.run_in(&test.home, &["doctor"]).stderr(crate::fixture::usage::OUTSIDE).code(1);
 }
 
 #[test]
@@ -85,7 +82,7 @@ fn a_half_made_sandbox_is_finished() {
     let slow = Slow::new();
     killed(&slow);
     let test = &slow.test;
-    is_found(test, "$ROOT/fix: its creation was interrupted", "");
+    is_found(test, "$ROOT/fix: its creation was interrupted", FIX);
     test.run(&["doctor", "--fix"]).stdout("fixed: $ROOT/fix: its creation was interrupted\n").ok();
     is_well(test);
     assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), "");
@@ -128,11 +125,14 @@ fn an_entry_whose_folder_is_gone_is_dropped() {
     let (test, path) = with_box();
     let tip = test.git(&["rev-parse", "box"]);
     fs::remove_dir_all(&path).unwrap();
-    is_found(&test, "$ROOT/box: its folder is gone", "hint: git sandbox rm box\n");
+    is_found(&test, "$ROOT/box: its folder is gone", &format!("hint: git sandbox rm box\n{FIX}"));
     test.run(&["doctor", "--fix"]).stdout("fixed: $ROOT/box: its folder is gone\n").ok();
     is_well(&test);
     assert_eq!(test.linked(), [""; 0]);
     assert_eq!(test.git(&["rev-parse", "box"]), tip);
+    assert!(kept(&test).starts_with("refs/sandbox/kept/box-"), "{}", kept(&test));
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.git_in(&path, &["status", "--porcelain"]), "");
     assert_eq!(kept(&test), "");
 }
 
@@ -143,15 +143,17 @@ fn what_only_a_dropped_entry_held_is_kept() {
     let commit = test.commit(&path, "a", "committed\n");
     write(&path.join("b"), "staged\n");
     test.git_in(&path, &["add", "b"]);
-    let staged = test.git_in(&path, &["write-tree"]);
     fs::remove_dir_all(&path).unwrap();
     succeeds(test.run(&["doctor", "--fix"]));
     collect_garbage(&test);
     let name = kept(&test);
     assert!(name.starts_with("refs/sandbox/kept/box-"), "{name}");
     assert_eq!(test.git(&["rev-parse", &format!("{name}^")]), commit);
-    assert_eq!(test.git(&["show", &format!("{staged}:b")]), "staged");
     is_well(&test);
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.git_in(&path, &["status", "--porcelain"]), "M  b");
+    assert_eq!(fs::read_to_string(path.join("b")).unwrap(), "staged\n");
+    assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "committed\n");
 }
 
 #[test]
@@ -188,7 +190,7 @@ fn a_folder_without_an_entry_is_left() {
     let (test, path) = with_box();
     write(&path.join("new"), "mine\n");
     fs::remove_dir_all(entry(&test, &path)).unwrap();
-    leaves(&test, "$ROOT/box: git has no entry for it", "");
+    leaves(&test, "$ROOT/box: git no longer knows it", "hint: git sandbox rm --force box\n");
     assert_eq!(fs::read_to_string(path.join("new")).unwrap(), "mine\n");
 }
 
@@ -234,7 +236,7 @@ fn leftovers_in_the_trash_are_cleared_if_they_are_empty() {
     succeeds(test.run(&["rm", "box"]));
     let item = only_one(&test);
     fs::remove_dir_all(item.join("tree")).unwrap();
-    fs::remove_dir_all(test.app().join(".git/worktrees/box")).unwrap();
+    fs::remove_dir_all(test.app().join(".git/sandbox").join(id_of(&item))).unwrap();
     mends(
         &test,
         "$HOME/.cache/git-sandbox/worktrees/.trash/box-ID: its files are not there any more",
@@ -247,13 +249,9 @@ fn leftovers_in_the_trash_with_files_in_them_are_left() {
     let (test, path) = with_box();
     write(&path.join("new"), "mine\n");
     succeeds(test.run(&["rm", "--force", "box"]));
-    fs::remove_dir_all(test.app().join(".git/worktrees/box")).unwrap();
-    leaves(
-        &test,
-        "$HOME/.cache/git-sandbox/worktrees/.trash/box-ID: git has no entry for it any more",
-        "",
-    );
     let item = only_one(&test);
+    fs::remove_dir_all(test.app().join(".git/sandbox").join(id_of(&item))).unwrap();
+    is_well(&test);
     assert_eq!(fs::read_to_string(item.join("tree/new")).unwrap(), "mine\n");
     fs::remove_file(item.join("journal.json")).unwrap();
     let output = test.run(&["doctor", "--fix"]).output();
@@ -271,7 +269,13 @@ fn an_empty_commondir_that_makes_git_fail_is_filled() {
     let file = entry(&test, &path).join("commondir");
     for text in ["", "\n"] {
         fs::write(&file, text).unwrap();
-        mends(&test, "$APP/.git/worktrees/box: its 'commondir' is empty, which makes git fail");
+        mends(
+            &test,
+            &format!(
+                "{}: its 'commondir' is empty, which makes git fail",
+                file.parent().unwrap().display()
+            ),
+        );
         let now = (state(&test, &path), state(&test, &other), main_checkout(&test));
         assert_eq!(now, before);
     }
@@ -306,7 +310,7 @@ fn json_says_what_is_wrong_and_what_was_fixed() {
     };
     let wanted = |fixed: bool| {
         json!([
-            {"kind": "folder", "path": other, "problem": "git has no entry for it", "fixed": false},
+            {"kind": "folder", "path": other, "problem": "git no longer knows it", "fixed": false},
             {"kind": "missing", "path": path, "problem": "its folder is gone", "fixed": fixed},
         ])
     };

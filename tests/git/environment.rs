@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use crate::repo::{Test, names_in, write};
+use crate::fixture::Test;
+use crate::fixture::files::{names_in, write};
+use crate::fixture::usage::OUTSIDE;
 
 const CREATED: &str = "created sandbox 'fix': new branch 'fix' from 'main'\n";
-const OUTSIDE: &str = "error: git sandbox can only be used within a Git repository\n";
 
 #[test]
 fn a_subdirectory_is_as_good_as_the_top() {
@@ -139,7 +140,7 @@ fn a_whole_life(test: &Test) {
              created sandbox 'fix': branch 'fix'\n"
         )
     );
-    assert_eq!(test.git(&["rev-parse", &format!("{kept}^")]), commit);
+    test.git(&["merge-base", "--is-ancestor", &commit, &kept]);
     assert_eq!(test.linked().len(), 1);
 }
 
@@ -157,6 +158,7 @@ fn a_sha256_repository_has_the_whole_life() {
 }
 
 /// Whether this git has reftable; every git since 2.45 must.
+#[track_caller]
 fn has_reftable(test: &Test) -> bool {
     let probe = ["init", "--quiet", "--ref-format=reftable", "probe"];
     let has = test.command("git", &test.home).args(probe).output().unwrap().status.success();
@@ -187,7 +189,7 @@ fn a_reftable_repository_knows_when_a_sandbox_was_used() {
         commit.args(["commit", "--quiet", "--allow-empty", "-m", "two"]);
         commit.env("GIT_COMMITTER_DATE", "2026-01-20T00:00:00Z");
         assert!(commit.status().unwrap().success());
-        crate::repo::set_day(&path, 2);
+        crate::fixture::time::set_day(&path, 2);
         assert_eq!(test.json(&["show", "--json", "fix"])["last_used"], "2026-01-20T00:00:00Z");
     }
 }
@@ -221,6 +223,7 @@ fn a_shallow_clone_is_enough() {
     assert_eq!(fs::read_to_string(home.join("fix/file")).unwrap(), "two\n");
 }
 
+#[track_caller]
 fn with_git_options(test: &Test, dir: &Path, options: &[&str], words: &[&str], path: &str) {
     let mut command = test.command("git", dir);
     command.args(options).args(words);
@@ -396,4 +399,27 @@ fn relative_pointers_are_made_kept_and_brought_back_as_git_makes_them() {
     assert_eq!(test.git_in(&path, &["status", "--porcelain", "--branch"]), "## fix\n?? work");
     test.run(&["doctor"]).stdout("").stderr("all is well\n").ok();
     test.run(&["list", "--names"]).stdout("fix\nplain\n").ok();
+}
+
+#[test]
+fn a_repository_of_another_user_comes_with_gits_own_remedy() {
+    let test = Test::new();
+    let plain = test
+        .command("git", &test.app())
+        .arg("status")
+        .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(plain.stderr).unwrap();
+    let mut lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+    let why = lines.next().unwrap().strip_prefix("fatal: ").unwrap();
+    let hints: Vec<String> = lines.map(|line| format!("hint: {line}\n")).collect();
+    let remedy = test.expand("hint: git config --global --add safe.directory $APP\n");
+    assert!(hints.contains(&remedy), "{said}");
+    for words in [&["list"][..], &["new", "fix"], &["rm", "fix"], &["doctor"]] {
+        test.run(words)
+            .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+            .stderr(&format!("error: cannot use this repository: {why}\n{}", hints.concat()))
+            .code(1);
+    }
 }

@@ -1,10 +1,11 @@
 //! Which git processes each command starts: no more than it needs. What git starts itself does not
 //! count, nor what goes on in the background.
 
+use crate::fixture::state::{is_registered, private};
 use std::fs::{self, File};
 use std::time::Duration;
 
-use crate::repo::Test;
+use crate::fixture::Test;
 
 /// What is run, after these, and the gits that it starts, sorted.
 const TABLE: &[(&str, &[&str], &[&str])] = &[
@@ -16,17 +17,17 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("new fix", &["new fix"], &["config", "for-each-ref", "worktree list"]),
     ("list --names", &["new fix"], &["worktree list"]),
     ("path fix", &["new fix"], &["config", "worktree list"]),
-    ("list", &["new fix"], &["config", "status", "worktree list"]),
+    ("list", &["new fix"], &["config", "for-each-ref", "status", "worktree list"]),
     (
         "show fix",
         &["new fix"],
-        &["config", "for-each-ref", "rev-list", "rev-list", "rev-parse", "status", "worktree list"],
+        &["config", "for-each-ref", "rev-list", "rev-parse", "status", "worktree list"],
     ),
-    ("rm fix", &["new fix"], &["config", "rev-parse", "update-ref", "worktree list"]),
+    ("rm fix", &["new fix"], &["config", "rev-parse", "update-ref", "update-ref", "worktree list"]),
     (
         "restore fix",
         &["new fix", "rm fix"],
-        &["config", "rev-list", "rev-parse", "symbolic-ref", "worktree list"],
+        &["config", "rev-list", "rev-parse", "symbolic-ref", "update-ref", "worktree list"],
     ),
     ("reap", &["new fix"], &["config", "worktree list", "worktree prune"]),
 ];
@@ -38,6 +39,7 @@ const WITH_SPARE: &[(&str, &[&str])] = &[
 ];
 
 /// Runs it with a git that writes down what it is asked. What that is.
+#[track_caller]
 fn started(test: &Test, command: &str) -> Vec<String> {
     let log = test.home.join("started");
     let _ = fs::remove_file(&log);
@@ -52,6 +54,7 @@ fn started(test: &Test, command: &str) -> Vec<String> {
 }
 
 /// The git command among its options.
+#[track_caller]
 fn name(line: &str) -> String {
     let mut words = line.split(' ');
     while let Some(word) = words.next() {
@@ -68,7 +71,8 @@ fn name(line: &str) -> String {
 /// As if the files had been checked out in another second than the index was written in; in the same
 /// one git has to read them again.
 fn settle(test: &Test) {
-    if let Ok(index) = File::open(test.app().join(".git/worktrees/fix/index")) {
+    if is_registered(&test.app(), "fix") {
+        let index = File::open(private(&test.app(), "fix").join("index")).unwrap();
         let written = index.metadata().unwrap().modified().unwrap();
         index.set_modified(written + Duration::from_secs(10)).unwrap();
     }
@@ -92,7 +96,7 @@ fn a_spare_saves_the_checkout() {
         let test = Test::new();
         test.git(&["config", "sandbox.spares", "1"]);
         // By the same git: another's might check out otherwise.
-        started(&test, "reap --spares");
+        started(&test, "__spares");
         let job = File::create(test.app().join(".git/sandbox-spares.lock")).unwrap();
         job.lock().unwrap();
         assert_eq!(started(&test, command), *wanted, "{command}");

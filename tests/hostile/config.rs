@@ -5,26 +5,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::removal::{entry, trashed};
-use crate::repo::{Test, chmod, names_in, tree, write};
-
-/// Where programs leave a mark.
-pub fn ran(test: &Test) -> Vec<String> {
-    let marks = test.home.join("ran");
-    let names = names_in(&marks);
-    if marks.exists() {
-        fs::remove_dir_all(&marks).unwrap();
-    }
-    fs::create_dir(&marks).unwrap();
-    names
-}
-
-/// A program that leaves a mark, hands on what it gets, and succeeds or not.
-pub fn canary(test: &Test, name: &str, code: i32) -> String {
-    let marks = test.home.join("ran");
-    let text = format!("mkdir -p {0}; : > {0}/{name}; cat; exit {code}", marks.display());
-    test.script(&format!("canaries/{name}"), &text).display().to_string()
-}
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{chmod, names_in, tree, write};
+use crate::fixture::run::succeeds;
+use crate::fixture::state::entry;
+use crate::fixture::traps::{canary, ran};
+use crate::fixture::trash::trashed;
 
 const HOOKS: [&str; 8] = [
     "post-checkout",
@@ -301,7 +288,7 @@ fn config_that_leads_to_another_folder_hides_no_work() {
         test.run(&["reap"])
             .env("GIT_SANDBOX_NOW", "2028-01-31T12:00:00Z")
             .stdout("box: kept: 1 uncommitted change\n")
-            .stderr("0 retired, 1 kept, 0 purged; 0.0 KiB can be freed\n")
+            .stderr("0 retired, 1 kept, 0 put away; 0.0 KiB can be freed\n")
             .ok();
         assert_eq!(fs::read_to_string(path.join("work")).unwrap(), "mine\n");
         assert_eq!(tree(&test.home.join("clean"), &[]), clean);
@@ -309,15 +296,18 @@ fn config_that_leads_to_another_folder_hides_no_work() {
 }
 
 #[test]
-fn config_that_leads_to_another_folder_does_not_empty_the_trash() {
+fn config_that_leads_to_another_folder_puts_the_right_files_away() {
     for keys in ASTRAY {
-        let (test, _) = led_astray(keys);
-        assert!(test.run(&["rm", "--force", "box"]).output().status.success());
-        let tree_of = |test: &Test| trashed(test)[0].join("tree");
-        let output = test.run(&["reap"]).env("GIT_SANDBOX_NOW", "2028-01-31T12:00:00Z").output();
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.contains("kept in the trash: 1 uncommitted change"), "{keys}: {text}");
-        assert_eq!(fs::read_to_string(tree_of(&test).join("work")).unwrap(), "mine\n");
+        let (test, path) = led_astray(keys);
+        let (before, clean) = (tree(&path, &[]), tree(&test.home.join("clean"), &[]));
+        succeeds(test.run(&["rm", "--force", "box"]));
+        let reap = test.run(&["reap"]).env("GIT_SANDBOX_NOW", "2028-01-31T12:00:00Z");
+        let said = String::from_utf8(reap.output().stdout).unwrap();
+        assert!(said.ends_with(": put away: in the trash for 730 days\n"), "{keys}: {said}");
+        assert!(trashed(&test).is_empty(), "{keys}");
+        succeeds(test.run(&["restore", "box"]));
+        same(&tree(&path, &[]), &before);
+        same(&tree(&test.home.join("clean"), &[]), &clean);
     }
 }
 

@@ -5,8 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::hostile_config::{canary, ran};
-use crate::repo::{Run, Test, tree, write};
+use crate::fixture::files::{tree, write};
+use crate::fixture::traps::{canary, ran};
+use crate::fixture::{Run, Test};
 
 /// A sandbox with work and precious files, beside another repository.
 fn scene() -> (Test, PathBuf) {
@@ -86,6 +87,7 @@ const LOCATING: [&str; 5] = [
 ];
 
 /// What is answered about the sandbox.
+#[track_caller]
 fn answers(test: &Test, with: impl Fn(Run<'_>) -> Run<'_>) -> String {
     let commands =
         [&["list", "--json"][..], &["show", "box"], &["path", "box"], &["list", "--names"]];
@@ -253,7 +255,7 @@ fn no_program_that_a_variable_names_runs() {
     let hooks = test.home.join("hooks");
     for hook in ["post-index-change", "reference-transaction", "post-checkout"] {
         write(&hooks.join(hook), &fs::read_to_string(canary(&test, hook, 0)).unwrap());
-        crate::repo::chmod(&hooks.join(hook), 0o755);
+        crate::fixture::files::chmod(&hooks.join(hook), 0o755);
     }
     let with = |words: &[&str]| {
         let run =
@@ -300,6 +302,7 @@ fn a_command_in_a_sandbox_sees_no_other_repository() {
     command.env("GIT_CONFIG_COUNT", "1");
     command.env("GIT_CONFIG_KEY_0", "core.editor").env("GIT_CONFIG_VALUE_0", "bad");
     command.env("GIT_REFLOG_ACTION", "commit");
+    command.env("GIT_EXEC_PATH", test.git(&["--exec-path"]));
     let wanted = format!(
         "GIT_AUTHOR_DATE\nGIT_COMMITTER_DATE\nGIT_CONFIG_GLOBAL\nGIT_CONFIG_NOSYSTEM\n{}\n?? work\n",
         shown(&path)

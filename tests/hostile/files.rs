@@ -6,8 +6,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::removal::{Format, entry, repository, same, trashed};
-use crate::repo::{Test, chmod, tree, write};
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{chmod, tree, write};
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::state::entry;
+use crate::fixture::trash::trashed;
 
 /// What stands in the place of a file.
 type Tamper = fn(&Path, &Path);
@@ -17,6 +21,7 @@ fn put(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
+#[track_caller]
 fn pipe(path: &Path, _: &Path) {
     let _ = fs::remove_file(path);
     let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
@@ -65,6 +70,7 @@ fn scene() -> (Test, PathBuf, PathBuf) {
 }
 
 /// A command that comes to its end, by a documented code, and says what is wrong if something is.
+#[track_caller]
 fn ends(test: &Test, words: &[&str], what: &str) -> Output {
     let output = test.run(words).output();
     let (code, text) = (output.status.code(), String::from_utf8_lossy(&output.stderr));
@@ -186,18 +192,71 @@ fn a_tampered_word_of_the_daily_run_harms_nobody() {
     harms_nobody(".reaped", |test, _| test.root().with_file_name(".reaped"));
 }
 
-#[test]
-fn a_pipe_in_an_entry_is_named() {
+/// With a pipe in the place of a file of git's, this sandbox is damaged and the others work.
+#[track_caller]
+fn damages_one(name: &str) {
     let (test, path, victim) = scene();
-    let file = entry(&test, &path).join("gitdir");
+    let entry_of_box = entry(&test, &path);
+    let file = entry_of_box.join(name);
     pipe(&file, &victim);
+    let listed = test.json(&["list", "--json"]);
+    let states: Vec<_> =
+        listed.as_array().unwrap().iter().map(|it| (&it["name"], &it["state"])).collect();
+    let states: Vec<_> = states.iter().map(|(name, state)| format!("{name} {state}")).collect();
+    let mut sorted = states.clone();
+    sorted.sort();
+    assert_eq!(sorted, ["\"box\" \"damaged\"", "\"other\" \"ready\""], "{name}");
     let said = format!(
         "error: '{0}' is not a plain file, as git's own are\nhint: rm {0}\n",
         file.display()
     );
-    for words in [&["list"][..], &["rm", "--force", "box"], &["new", "more"], &["reap"]] {
+    for words in [&["rm", "--force", "--force", "box"][..], &["run", "box", "true"]] {
         test.run(words).stderr(&said).code(1);
     }
+    test.run(&["run", "other", "true"]).ok();
+    test.run(&["new", "other"]).stdout("$ROOT/other\n").stderr("resumed sandbox 'other'\n").ok();
+    let more = "created sandbox 'more': new branch 'more' from 'main'\n";
+    test.run(&["new", "more"]).stdout("$ROOT/more\n").stderr(more).ok();
+    assert!(test.run(&["reap"]).output().status.success(), "{name}");
+    let removed = "removed 'other' (nothing to lose); undo with: git sandbox restore other-ID\n";
+    test.run(&["rm", "other"]).stderr(removed).ok();
+    test.run(&["restore", "other"]).stdout("$ROOT/other\n").stderr("restored 'other'\n").ok();
+    let found = test.run(&["doctor"]).output();
+    let found = String::from_utf8(found.stdout).unwrap();
+    let wanted = format!("{}: '{}' is not a plain file", path.display(), file.display());
+    assert!(found.contains(&wanted), "{found}");
+    assert!(path.join("a").exists());
+    // Nothing of it was deleted.
+    assert!(file.exists() && entry_of_box.join("sandbox.json").exists(), "{name}");
+}
+
+#[test]
+fn a_pipe_in_an_entry_damages_only_its_sandbox() {
+    for name in ["HEAD", "gitdir", "index", "locked", "logs/HEAD"] {
+        damages_one(name);
+    }
+}
+
+#[test]
+fn a_pipe_in_the_place_of_commondir_is_replaced_by_what_belongs_there() {
+    let (test, path, victim) = scene();
+    let file = entry(&test, &path).join("commondir");
+    pipe(&file, &victim);
+    test.run(&["path", "other"]).stdout("$ROOT/other\n").ok();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "../..\n");
+    assert_eq!(test.json(&["show", "box", "--json"])["state"], "ready");
+    assert_eq!(test.git_in(&path, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn inside_a_sandbox_with_a_pipe_in_its_entry_no_command_waits() {
+    let (test, path, victim) = scene();
+    let file = entry(&test, &path).join("HEAD");
+    pipe(&file, &victim);
+    let output = test.program(&path, &["list"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: cannot use this repository: "), "{said}");
 }
 
 #[test]
@@ -228,6 +287,7 @@ fn facts_of_other_types_are_none() {
 }
 
 /// A sandbox in the trash; its folder there.
+#[track_caller]
 fn removed() -> (Test, PathBuf, PathBuf) {
     let (test, path, victim) = scene();
     write(&path.join("work"), "mine\n");
@@ -266,7 +326,23 @@ fn trash_harms_nobody(what: &str, tamper: impl Fn(&Path, &Path)) {
         .arg(&test.home)
         .args(["-name", "work", "-type", "f"])
         .output();
-    assert_eq!(found.unwrap().stdout.split(|byte| *byte == b'\n').count(), 2, "{what}");
+    let files = String::from_utf8(found.unwrap().stdout).unwrap();
+    assert!(files.lines().count() + in_vault(&test, "work") > 0, "{what}");
+}
+
+/// How many files of this name and with `mine` in them the vault has.
+fn in_vault(test: &Test, name: &str) -> usize {
+    let vault = test.root().with_file_name(".vault.git");
+    if !vault.is_dir() {
+        return 0;
+    }
+    let refs = test.git_in(&vault, &["for-each-ref", "--format=%(refname)", "refs/vault"]);
+    let has = |item: &&str| {
+        let words = ["show", &format!("{item}:tree/{name}")];
+        let mut show = test.command("git", &vault);
+        show.args(words).output().is_ok_and(|shown| shown.stdout == b"mine\n")
+    };
+    refs.lines().filter(has).count()
 }
 
 #[test]
@@ -351,7 +427,9 @@ fn a_symlink_in_the_place_of_root_project_or_sandbox_leads_nowhere() {
         let place = path.ancestors().nth(depth).unwrap();
         fs::rename(place, test.home.join("moved")).unwrap();
         symlink(&victim, place).unwrap();
-        let before = tree(&victim, &[]);
+        // A root that is a link of the user's own is their root, and may get a trash.
+        let victim = || tree(&victim, &[".trash"]);
+        let before = victim();
         for words in [
             &["list"][..],
             &["show", "box"],
@@ -362,7 +440,7 @@ fn a_symlink_in_the_place_of_root_project_or_sandbox_leads_nowhere() {
         ] {
             let output = test.run(words).env("GIT_SANDBOX_NOW", "2028-01-31T12:00:00Z").output();
             assert!(matches!(output.status.code(), Some(0 | 1)), "{depth}: {words:?}");
-            same(&tree(&victim, &[]), &before);
+            same(&victim(), &before);
         }
     }
 }

@@ -6,7 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::repo::{Test, names_in, tree};
+use crate::fixture::Test;
+use crate::fixture::files::{names_in, tree};
 
 /// A failure is found again with it; `HOSTILE_SEED` and `HOSTILE_NAMES` try others, and more.
 fn seed() -> u64 {
@@ -98,6 +99,7 @@ fn is_dangerous(letter: char) -> bool {
 }
 
 /// Runs a command: a documented exit code, and output that is safe to look at.
+#[track_caller]
 fn run<S: AsRef<OsStr>>(test: &Test, words: &[S]) -> Output {
     let typed: Vec<&OsStr> = words.iter().map(AsRef::as_ref).collect();
     let output = test.run(words).output();
@@ -125,7 +127,7 @@ fn elsewhere(test: &Test) -> String {
         "app/.git/worktrees",
         "app/.git/refs/",
         "app/.git/logs/",
-        "app/.git/sandbox.lock",
+        "app/.git/sandbox/lock",
     ];
     let all = tree(&test.home, &[]);
     let lines = all.lines().filter(|line| !ours.iter().any(|ours| line.starts_with(ours)));

@@ -2,12 +2,17 @@
 //! nothing that is not shown to be its own, and nobody's program runs.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crate::removal::{Format, entry, repository, same, trashed};
-use crate::repo::{Test, tree, write};
-use crate::work::submodule;
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{tree, write};
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::state::entry;
+use crate::fixture::traps::{nothing_ran, set_filter, set_long_filter, set_traps, trap};
+use crate::fixture::trash::trashed;
+use crate::fixture::work::submodule;
 
 const FORCES: [&[&str]; 3] = [&[], &["--force"], &["--force", "--force"]];
 
@@ -22,6 +27,7 @@ fn scene() -> (Test, PathBuf, PathBuf) {
 }
 
 /// `rm` with any force refuses, and nothing at all changes.
+#[track_caller]
 fn refuses(test: &Test, name: &str, why: &str) {
     let before = tree(&test.home, &["sandbox.lock"]);
     for force in FORCES {
@@ -163,7 +169,7 @@ fn a_git_file_that_leads_to_a_sibling_is_refused() {
 #[test]
 fn a_trash_that_is_a_symlink_is_not_used() {
     let (test, _, victim) = scene();
-    symlink(&victim, crate::removal::trash(&test)).unwrap();
+    symlink(&victim, crate::fixture::trash::trash(&test)).unwrap();
     let before = tree(&test.home, &["sandbox.lock"]);
     for force in FORCES {
         let output = test.run(&[&["rm"], force, &["box"]].concat()).output();
@@ -189,44 +195,8 @@ fn a_pin_that_names_a_victim_harms_nobody() {
     assert!(path.join("a").exists());
 }
 
-/// A program that leaves a mark.
-fn trap(test: &Test, name: &str) -> String {
-    let path = test.home.join(name);
-    write(&path, &format!("#!/bin/sh\ntouch {}/ran-$(basename $0)\ncat\n", test.home.display()));
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-    path.display().to_string()
-}
-
-/// Sets the traps that a repository's own config and hooks can hold.
-pub fn set_traps(test: &Test, git_dir: &Path, work: &Path) {
-    test.git_in(work, &["config", "core.fsmonitor", &trap(test, "fsmonitor")]);
-    fs::create_dir_all(git_dir.join("hooks")).unwrap();
-    for hook in ["post-index-change", "post-checkout", "reference-transaction"] {
-        fs::copy(trap(test, hook), git_dir.join("hooks").join(hook)).unwrap();
-    }
-}
-
-/// Sets a filter that a repository's own config names, for a file that git has to read.
-fn set_filter(test: &Test, work: &Path) {
-    write(&work.join(".gitattributes"), "* filter=trap\n");
-    test.git_in(work, &["config", "filter.trap.clean", &trap(test, "clean")]);
-    // The same size, another content and time.
-    fs::write(work.join("file"), "two\n").unwrap();
-}
-
-pub fn set_long_filter(test: &Test, work: &Path) {
-    set_filter(test, work);
-    test.git_in(work, &["config", "filter.trap.process", &trap(test, "process")]);
-}
-
-pub fn nothing_ran(test: &Test, when: &str) {
-    let names = fs::read_dir(&test.home).unwrap().map(|entry| entry.unwrap().file_name());
-    let ran: Vec<_> = names.filter(|name| name.to_string_lossy().starts_with("ran-")).collect();
-    assert!(ran.is_empty(), "{when}: {ran:?}");
-}
-
 /// Every command that looks at a sandbox, or moves it.
-fn springs_no_trap(test: &Test) {
+pub fn springs_no_trap(test: &Test) {
     let commands: [&[&str]; 9] = [
         &["list"],
         &["list", "--json"],
@@ -246,6 +216,7 @@ fn springs_no_trap(test: &Test) {
 }
 
 /// And plain git would have sprung one.
+#[track_caller]
 fn has_a_trap(test: &Test, work: &Path) {
     drop(test.command("git", work).arg("status").output());
     let names = fs::read_dir(&test.home).unwrap().map(|entry| entry.unwrap().file_name());

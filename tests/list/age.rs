@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::repo::{NOW, Test, set_day, write};
+use crate::fixture::files::write;
+use crate::fixture::time::set_day;
+use crate::fixture::{NOW, Test};
 
 fn used(test: &Test, name: &str) -> String {
     test.json(&["show", name, "--json"])["last_used"].as_str().unwrap().to_owned()
@@ -134,18 +136,13 @@ fn everywhere(projects: &[&str]) -> Test {
 fn all_lists_every_repository_from_anywhere() {
     let test = everywhere(&["app", "zoo"]);
     let table = "\
-NAME     PROJECT  STATE  USED       EXPIRES
-fix-app  app      clean  1 day ago  in 89 days
-fix-zoo  zoo      clean  1 day ago  in 89 days
+\u{20} NAME     PROJECT  WORK  BASE  AGE
+  fix-app  app      -     =     1d
+  fix-zoo  zoo      -     =     1d
 ";
     test.run_in(&test.home, &["list", "--all"]).stdout(table).ok();
     test.run(&["list", "--all"]).stdout(table).ok();
-    test.run(&["list"])
-        .stdout(
-            "NAME     STATE  USED       EXPIRES\n\
-             fix-app  clean  1 day ago  in 89 days\n",
-        )
-        .ok();
+    test.run(&["list"]).stdout("  NAME     WORK  BASE  AGE\n  fix-app  -     =     1d\n").ok();
 }
 
 #[test]
@@ -157,11 +154,11 @@ fn an_orphan_is_kept_for_its_period_after_its_newest_file() {
         set_day(&path.join(file), day);
     }
     test.run_in(&test.home, &["list", "--all"])
-        .stdout(
-            "NAME      PROJECT  STATE   USED         EXPIRES\n\
-             fix-lost  lost     orphan  11 days ago  in 79 days\n",
-        )
+        .stdout("  NAME      PROJECT  WORK    AGE\n! fix-lost  lost     orphan  11d\n")
         .ok();
+    let output = test.run_in(&test.home, &["list", "--all", "--json"]).output();
+    let facts: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(facts[0]["expires"], "2026-04-20T00:00:00Z");
 }
 
 #[test]
@@ -195,7 +192,7 @@ fn all_without_anything_says_so() {
 #[test]
 fn all_changes_nothing() {
     let test = everywhere(&["app", "lost", "zoo"]);
-    let before = crate::repo::tree(&test.home, &[]);
+    let before = crate::fixture::files::tree(&test.home, &[]);
     assert!(test.run_in(&test.home, &["list", "--all"]).output().status.success());
-    assert_eq!(crate::repo::tree(&test.home, &[]), before);
+    assert_eq!(crate::fixture::files::tree(&test.home, &[]), before);
 }

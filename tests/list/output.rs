@@ -1,12 +1,16 @@
 //! `git sandbox list`
 
+use crate::fixture::state::private;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::repo::{Test, finished, set_day, write};
+use crate::fixture::Test;
+use crate::fixture::files::write;
+use crate::fixture::process::finished;
+use crate::fixture::time::set_day;
 
 const NONE: &str = "no sandboxes; 'git sandbox new <name>' makes one\n";
 
@@ -55,15 +59,15 @@ fn the_table_has_a_row_for_each() {
     let test = many();
     test.run(&["list"])
         .stdout(
-            "NAME              BRANCH   STATE            USED          EXPIRES     TASK\n\
-             broken                     damaged          30 days ago   in 60 days\n\
-             clean                      clean            12 hours ago  in 90 days  Nothing to do\n\
-             dirty                      2 changes        27 days ago   in 63 days\n\
-             exploration-look           clean            10 days ago   in 20 days\n\
-             feat-ui           feat/ui  clean            1 day ago     in 89 days  Draw the new login page as the designers want\n\
-             gone                       missing          -             never\n\
-             held                       clean, locked    21 days ago   never\n\
-             away                       clean, external  20 days ago   never\n",
+            "  NAME              WORK        BASE  AGE  TASK\n\
+             ! broken            damaged           30d\n  \
+               clean             -           =     12h  Nothing to do\n  \
+               dirty             +1 -1 *2    =     27d\n  \
+               exploration-look  -           =     10d\n  \
+               feat/ui           -           =     1d   Draw the new login page as the designers want\n\
+             ! gone              missing\n  \
+               held              - locked    =     21d\n  \
+               away              - external  =     20d\n",
         )
         .ok();
 }
@@ -100,15 +104,16 @@ fn the_table_fits_the_terminal() {
     let test = many();
     let text = on_terminal(&test, 80, &["list", "--color=never"], &[]);
     let wanted = "\
-NAME              BRANCH   STATE            USED          EXPIRES     TASK
-broken                     damaged          30 days ago   in 60 days
-clean                      clean            12 hours ago  in 90 days  Nothing t…
-dirty                      2 changes        27 days ago   in 63 days
-exploration-look           clean            10 days ago   in 20 days
-feat-ui           feat/ui  clean            1 day ago     in 89 days  Draw the …
-gone                       missing          -             never
-held                       clean, locked    21 days ago   never
-away                       clean, external  20 days ago   never
+\u{20} NAME              WORK        BASE  AGE  TASK
+! broken            damaged           30d
+  clean             -           =     12h  Nothing to do
+  dirty             +1 -1 *2    =     27d
+  exploration-look  -           =     10d
+  feat/ui           -           =     1d   Draw the new login page as the desig…
+! gone              missing
+  held              - locked    =     21d
+  away              - external  =     20d
+8 sandboxes
 ";
     assert_eq!(text, wanted);
     let text = on_terminal(&test, 200, &["list", "--color=never"], &[]);
@@ -161,11 +166,11 @@ fn a_status_that_cannot_be_read_is_not_clean() {
     let test = Test::new();
     let path = test.new_sandbox(&["fix"]);
     set_day(&path, 31);
-    write(&test.app().join(".git/worktrees/fix/index"), "garbage");
+    write(&private(&test.app(), "fix").join("index"), "garbage");
     test.run(&["list"])
         .stdout(
-            "NAME  STATE        USED          EXPIRES\n\
-             fix   cannot tell  12 hours ago  in 90 days\n",
+            "  NAME  WORK         BASE  AGE\n  \
+               fix   cannot tell  =     12h\n",
         )
         .ok();
     let facts = test.json(&["list", "--json"]);
@@ -198,13 +203,21 @@ fn json_has_exactly_the_keys_that_are_promised() {
         "locked",
         "in_use",
         "changes",
+        "hidden_edits",
+        "nested_work",
         "operation",
         "upstream",
         "ahead",
+        "author",
         "behind",
         "unpushed",
         "only_here",
         "merged",
+        "base_ahead",
+        "base_behind",
+        "diff",
+        "subject",
+        "run",
     ];
     keys.sort_unstable();
     wanted.sort_unstable();
@@ -294,7 +307,7 @@ fn only_names_are_described() {
 }
 
 #[test]
-fn names_cost_one_git_process() {
+fn names_cost_one_git_process_and_what_was_removed_two() {
     let test = Test::new();
     test.new_sandbox(&["fix"]);
     test.new_sandbox(&["old"]);
@@ -311,7 +324,11 @@ fn names_cost_one_git_process() {
     ] {
         test.program(&test.app(), words).env("PATH", &path).stdout(wanted).ok();
         let calls = test.home.join("calls");
-        assert_eq!(fs::read_to_string(&calls).unwrap(), "worktree list --porcelain -z\n");
+        let asked = fs::read_to_string(&calls).unwrap();
+        // Where the trash and the vault are is in the config.
+        let config = "config --list -z --show-scope --show-origin\n";
+        let rest = if words[0] == "restore" { asked.replace(config, "") } else { asked };
+        assert_eq!(rest, "worktree list --porcelain -z\n");
         fs::remove_file(&calls).unwrap();
     }
 }
@@ -336,8 +353,8 @@ fn tasks_and_names_cannot_write_to_the_terminal() {
     set_day(&path, 31);
     test.run(&["list"])
         .stdout(
-            "NAME  STATE  USED          EXPIRES     TASK\n\
-             fix   clean  12 hours ago  in 90 days  a\\u{1b}[31mred\\u{7}\\u{9b}\\u{200b}\n",
+            "  NAME  WORK  BASE  AGE  TASK\n  \
+               fix   -     =     12h  a\\u{1b}[31mred\\u{7}\\u{9b}\\u{200b}\n",
         )
         .ok();
     let json = test.run(&["list", "--json"]).output().stdout;
@@ -374,6 +391,25 @@ fn colour_is_the_options_then_the_configs() {
 }
 
 #[test]
+fn without_a_utf8_locale_only_ascii_is_printed() {
+    let test = Test::new();
+    test.new_sandbox(&["fix", "größe of a long task that does not fit into the terminal any more"]);
+    for locale in [&[("LC_ALL", "C")][..], &[("LC_ALL", "de_DE.ISO-8859-1")]] {
+        let text = on_terminal(&test, 60, &["list", "--color=never"], locale);
+        let wanted = "\
+\u{20} NAME  WORK  BASE  AGE  TASK
+  fix   -     =     0s   gr\\u{f6}\\u{df}e of a long task tha~
+1 sandbox
+";
+        assert_eq!(text, wanted, "{locale:?}");
+        let text = on_terminal(&test, 60, &["show", "fix"], locale);
+        assert!(text.is_ascii(), "{text}");
+    }
+    let text = on_terminal(&test, 60, &["list", "--color=never"], &[]);
+    assert!(text.contains("größe of a long task that does not…"), "{text}");
+}
+
+#[test]
 fn colour_on_a_terminal_is_the_users_choice() {
     let test = Test::new();
     test.new_sandbox(&["fix"]);
@@ -383,6 +419,9 @@ fn colour_on_a_terminal_is_the_users_choice() {
     assert!(coloured(&["list"], &[]));
     assert!(coloured(&["list"], &[("NO_COLOR", "")]));
     assert!(!coloured(&["list"], &[("NO_COLOR", "1")]));
+    assert!(!coloured(&["list"], &[("TERM", "dumb")]));
+    assert!(coloured(&["list"], &[("TERM", "xterm")]));
+    assert!(coloured(&["list", "--color=always"], &[("TERM", "dumb")]));
     assert!(coloured(&["list", "--color=always"], &[("NO_COLOR", "1")]));
     assert!(!coloured(&["list", "--color=never"], &[]));
     assert!(!coloured(&["list", "--json"], &[]));
@@ -390,4 +429,76 @@ fn colour_on_a_terminal_is_the_users_choice() {
     assert!(!coloured(&["list"], &[]));
     test.git(&["config", "color.sandbox", "always"]);
     assert!(coloured(&["list"], &[("NO_COLOR", "1")]));
+}
+
+#[test]
+fn what_git_status_does_not_tell_is_not_called_clean() {
+    let test = Test::new();
+    test.remote("origin", "elsewhere");
+    let state = |name: &str| {
+        let output = test.run(&["list"]).output();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let row = text.lines().find(|line| line.starts_with(&format!("  {name} "))).unwrap();
+        let (start, end) = (text.find("WORK").unwrap(), text.find("BASE").unwrap());
+        let work: String = row.chars().take(end).skip(start).collect();
+        work.trim_end().to_owned()
+    };
+    // Pushed, as far as there is anything to push.
+    test.git(&["push", "--quiet", "origin", "main:copy"]);
+    test.git(&["fetch", "--quiet", "origin"]);
+    let hidden = test.new_sandbox(&["hidden"]);
+    test.git_in(&hidden, &["update-index", "--assume-unchanged", "file"]);
+    assert_eq!(state("hidden"), "-");
+    write(&hidden.join("file"), "edited\n");
+    assert_eq!(state("hidden"), "1 hidden");
+    let nested = test.new_sandbox(&["nested"]);
+    write(&test.app().join(".git/info/exclude"), "/build/\n");
+    let inside = nested.join("build/inside");
+    test.init(inside.strip_prefix(&test.home).unwrap().to_str().unwrap(), &[]);
+    assert_eq!(state("nested"), "nested");
+    let ahead = test.new_sandbox(&["ahead"]);
+    test.commit(&ahead, "new", "new\n");
+    test.commit(&ahead, "more", "more\n");
+    assert_eq!(state("ahead"), "↑2 +2 -0");
+    // In the base, but on no remote.
+    test.git(&["merge", "--quiet", "--ff-only", "ahead"]);
+    let started = test.new_sandbox(&["later"]);
+    assert!(started.is_dir());
+    assert_eq!(state("later"), "2 unpushed");
+    let listed = test.json(&["list", "--json"]);
+    let of = |name: &str, key: &str| {
+        let all = listed.as_array().unwrap();
+        all.iter().find(|it| it["name"] == name).unwrap()[key].clone()
+    };
+    assert_eq!(of("hidden", "hidden_edits"), 1);
+    assert_eq!(of("nested", "nested_work"), serde_json::json!(["build/inside"]));
+    assert_eq!((of("ahead", "unpushed"), of("ahead", "hidden_edits")), (2.into(), 0.into()));
+}
+
+#[test]
+fn work_in_a_submodule_is_not_called_clean() {
+    let test = Test::new();
+    let source = test.init("source", &[]);
+    test.git(&["submodule", "--quiet", "add", source.to_str().unwrap(), "sub"]);
+    test.git(&["commit", "--quiet", "-m", "sub"]);
+    let path = test.new_sandbox(&["box"]);
+    test.git_in(&path, &["submodule", "--quiet", "update", "--init"]);
+    let state = || {
+        let text = String::from_utf8(test.run(&["list"]).output().stdout).unwrap();
+        text.lines().nth(1).unwrap().split_whitespace().nth(1).unwrap().to_owned()
+    };
+    assert_eq!(state(), "-");
+    write(&path.join("sub/file"), "edited\n");
+    assert_eq!(state(), "nested");
+}
+
+#[test]
+fn the_repository_of_an_orphan_is_named_as_every_other() {
+    let test = Test::new();
+    test.new_sandbox(&["box"]);
+    let before = test.json(&["list", "--all", "--json"])[0]["base_repo"].clone();
+    std::fs::remove_dir_all(test.app()).unwrap();
+    let output = test.run_in(&test.home, &["list", "--all", "--json"]).output();
+    let listed: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&listed[0]["state"], &listed[0]["base_repo"]), (&"orphan".into(), &before));
 }

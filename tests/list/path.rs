@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::repo::Test;
+use crate::fixture::Test;
 
 #[test]
 fn path_finds_a_sandbox_by_folder_branch_ref_and_path() {
@@ -12,9 +12,7 @@ fn path_finds_a_sandbox_by_folder_branch_ref_and_path() {
     for word in words {
         test.run(&["path", word]).stdout("$ROOT/here\n").ok();
     }
-    test.run_in(&test.root(), &["path", "here"])
-        .stderr("error: git sandbox can only be used within a Git repository\n")
-        .code(1);
+    test.run_in(&test.root(), &["path", "here"]).stderr(crate::fixture::usage::OUTSIDE).code(1);
     fs::create_dir(path.join("sub")).unwrap();
     test.run_in(&path.join("sub"), &["path", "../"]).stdout("$ROOT/here\n").ok();
     test.run_in(&path, &["path", "./"]).stdout("$ROOT/here\n").ok();
@@ -108,4 +106,16 @@ fn a_word_that_looks_like_an_option_can_be_named_after_dashes() {
     let test = Test::new();
     test.git(&["worktree", "add", "--quiet", "../-x", "-b", "x"]);
     test.run(&["path", "--", "-x"]).stdout("$HOME/-x\n").ok();
+}
+
+#[test]
+fn a_caret_is_the_main_worktree() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["fix"]);
+    test.run_in(&path, &["path", "^"]).stdout("$APP\n").ok();
+    test.run(&["path", "^"]).stdout("$APP\n").ok();
+    test.git(&["clone", "--quiet", "--bare", ".", "../bare.git"]);
+    test.run_in(&test.home.join("bare.git"), &["path", "^"])
+        .stderr("error: there is no main worktree: the repository is bare\n")
+        .code(1);
 }

@@ -1,8 +1,11 @@
 //! `git sandbox show`
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
-use crate::repo::{Test, set_day, write};
+use crate::fixture::Test;
+use crate::fixture::files::write;
+use crate::fixture::time::set_day;
 
 #[test]
 fn show_tells_everything_known() {
@@ -10,6 +13,12 @@ fn show_tells_everything_known() {
     let path = test.new_sandbox(&["feat/ui", "Draw", "it"]);
     set_day(&path, 30);
     let head = test.git(&["rev-parse", "main"]);
+    // How much room files take is the file system's business.
+    let blocks: u64 = [&path, &path.join("file"), &path.join(".git")]
+        .map(|path| std::fs::symlink_metadata(path).unwrap().blocks())
+        .iter()
+        .sum();
+    let size = format!("{}.{} KiB", blocks / 2, blocks % 2 * 5);
     test.run(&["show", "feat-ui"])
         .stdout(&format!(
             "name        feat-ui\n\
@@ -18,13 +27,16 @@ fn show_tells_everything_known() {
              branch      feat/ui\n\
              head        {head}\n\
              base        main\n\
+             work        level with 'main'\n\
              repository  $APP\n\
              state       clean\n\
              changes     none\n\
              created     just now (2026-01-31T12:00:00Z)\n\
              last used   1 day ago (2026-01-30T00:00:00Z)\n\
              expires     in 89 days (2026-04-30T00:00:00Z)\n\
+             size        {size}\n\
              removal     safe: nothing to lose\n\
+             next        git sandbox run feat-ui\n\
              get back    cd \"$(git sandbox path feat-ui)\"\n"
         ))
         .ok();
@@ -51,7 +63,7 @@ fn show_counts_the_work() {
     let text = String::from_utf8(output.stdout).unwrap();
     for line in [
         "upstream    origin/pr, 1 ahead, 0 behind",
-        "state       2 changes",
+        "state       2 changes, 1 unpushed",
         "changes     1 staged, 1 unstaged, 1 untracked",
     ] {
         assert!(text.lines().any(|got| got == line), "{line} in\n{text}");
@@ -119,6 +131,7 @@ fn show_says_what_is_wrong() {
              created     just now (2026-01-31T12:00:00Z)\n\
              expires     never\n\
              removal     safe: nothing to lose\n\
+             next        git sandbox doctor\n\
              get back    cd \"$(git sandbox path fix)\"\n"
         ))
         .ok();
@@ -161,7 +174,7 @@ fn looking_changes_nothing() {
     let path = test.new_sandbox(&["fix"]);
     write(&path.join("new"), "new\n");
     test.git_in(&path, &["status"]);
-    let state = || crate::repo::tree(&test.home, &[]);
+    let state = || crate::fixture::files::tree(&test.home, &[]);
     let before = state();
     for words in [
         &["show", "fix"][..],

@@ -1,15 +1,18 @@
-//! A crash at every step of a merge: nothing is lost, the target has either everything or nothing of
-//! it, and the next command takes away what was left.
+//! A crash at every step of a merge: nothing is lost, the next command leaves the target either merged
+//! or as it was, says which, and takes away what was left.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
-use crate::merging::{Scene, Target, can_tell};
-use crate::removal::{same, trashed};
-use crate::repo::{Test, tree, write};
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{tree, write};
+use crate::fixture::merge::{Scene, Target};
+use crate::fixture::trash::trashed;
 
 /// More steps than a merge has.
-const MANY: u32 = 60;
-const KILLED: i32 = 128 + 9;
+pub const MANY: u32 = 60;
 
 /// How a merge is made.
 struct Mode {
@@ -48,17 +51,13 @@ fn scene(target: Target, mode: &Mode) -> Scene {
 }
 
 /// Dies at a step. Whether it did; otherwise it must have succeeded.
-fn crashes(scene: &Scene, words: &[&str], step: u32) -> bool {
-    let words = [&["merge", "box"], words].concat();
-    let output = scene.test.run(&words).env("GIT_SANDBOX_CRASH_AT", step.to_string()).output();
-    match output.status.code() {
-        Some(0) => false,
-        Some(KILLED) => true,
-        other => panic!("{other:?}: {}", String::from_utf8_lossy(&output.stderr)),
-    }
+#[track_caller]
+pub fn crashes(scene: &Scene, words: &[&str], step: u32) -> bool {
+    scene.test.run(&[&["merge", "box"], words].concat()).crashes_at(step)
 }
 
 /// The files of the sandbox, wherever it is.
+#[track_caller]
 fn files_of_the_sandbox(test: &Test) -> String {
     let inside = trashed(test).into_iter().map(|folder| folder.join("tree"));
     let places: Vec<_> = inside.chain([test.at("box")]).filter(|place| place.exists()).collect();
@@ -66,27 +65,50 @@ fn files_of_the_sandbox(test: &Test) -> String {
     tree(&places[0], &[".git", "theirs"])
 }
 
+/// What the next command says about the landing, which is nothing where the crash came before or after.
+const SAID: [&str; 3] = ["", "completed", "undid"];
+
+/// Runs the next command, whatever it is. Returns the first word of what it says, if anything.
+#[track_caller]
+pub fn next(scene: &Scene) -> String {
+    let output = scene.test.run(&["rm", "--force", "no-such"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+/// Asserts that the next command said this of the landing in a checkout, or nothing.
+#[track_caller]
+pub fn says(said: &str, folder: &Path, landed: bool) {
+    let word = if landed { SAID[1] } else { SAID[2] };
+    let wanted = format!("{word} an interrupted merge into 'dev' in '{}'\n", folder.display());
+    assert!(said.is_empty() || said == wanted, "{said}");
+}
+
 fn at_every_step(target: Target, mode: &Mode) {
+    let mut heard = BTreeSet::new();
     for step in 1..MANY {
         let scene = scene(target, mode);
         let test = &scene.test;
         let (old, tip) = (scene.commit("dev"), scene.commit("box"));
         let (before, files) = (scene.state(), files_of_the_sandbox(test));
         let crashed = crashes(&scene, mode.words, step);
-        assert_eq!(files_of_the_sandbox(test), files, "{step}");
-        scene.is_clean();
-        // Whatever command comes next.
-        let next = test.run(&["rm", "--force", "no-such"]).output();
-        assert!(next.status.success(), "{step}: {}", String::from_utf8_lossy(&next.stderr));
+        let said = next(&scene);
+        let landed = scene.commit("dev") != old;
+        heard.insert(said.split(' ').next().unwrap().to_owned());
+        let rebased = mode.words.contains(&"--rebase") && said.contains("'box'");
+        if let Some(dev) = scene.dev.as_ref().filter(|_| !rebased) {
+            says(&said, dev, landed);
+        }
         scene.nothing_is_left();
         scene.is_clean();
         assert_eq!(files_of_the_sandbox(test), files, "{step}");
         let wanted = ["mine", "mine too", "theirs"];
-        if scene.commit("dev") == old {
+        if landed {
+            assert_eq!(scene.files("dev"), &wanted[..if mode.diverged { 3 } else { 2 }], "{step}");
+        } else {
             assert!(crashed);
             same(&scene.state(), &before);
-        } else {
-            assert_eq!(scene.files("dev"), &wanted[..if mode.diverged { 3 } else { 2 }], "{step}");
         }
         let held = test.git(&["log", "--all", "--reflog", "--format=%H"]);
         assert!(held.contains(&tip), "{step}");
@@ -100,6 +122,8 @@ fn at_every_step(target: Target, mode: &Mode) {
         scene.is_clean();
         if !crashed {
             assert!(step > 3, "too few steps");
+            let wanted = if scene.dev.is_some() { &SAID[..] } else { &SAID[..1] };
+            assert!(wanted.iter().all(|word| heard.contains(*word)), "{heard:?}");
             return;
         }
     }
@@ -120,7 +144,7 @@ fn a_crash_at_any_step_of_a_merge() {
 
 #[test]
 fn a_crash_at_any_step_of_a_merge_with_hooks() {
-    at_every_step(Target::Nowhere, &MODES[2]);
+    at_every_step(Target::Here, &kept(&MODES[2]));
 }
 
 #[test]
@@ -131,7 +155,7 @@ fn a_crash_at_any_step_of_a_squash() {
 
 #[test]
 fn a_crash_at_any_step_of_a_squash_with_hooks() {
-    at_every_step(Target::Nowhere, &MODES[4]);
+    at_every_step(Target::Sandbox, &kept(&MODES[4]));
 }
 
 #[test]
@@ -142,116 +166,66 @@ fn a_crash_at_any_step_of_a_rebase() {
 
 #[test]
 fn a_crash_at_any_step_of_a_rebase_with_hooks() {
-    at_every_step(Target::Nowhere, &MODES[6]);
+    at_every_step(Target::Here, &MODES[6]);
 }
 
-/// Dies right after git could not commit, for every way in which it can be gone on.
-fn uncommitted(go_on: impl Fn(&Scene)) {
-    let mut seen = false;
+/// A fast-forward that changes, adds, deletes and turns into another kind, into a checkout with every
+/// sort of uncommitted work, none of it in the way.
+fn busy_scene() -> Scene {
+    let scene = Scene::new(Target::Here);
+    let (test, app) = (&scene.test, scene.test.app());
+    write(&scene.path.join("dir/c"), "changed\n");
+    fs::remove_file(scene.path.join("link")).unwrap();
+    write(&scene.path.join("link"), "no link any more\n");
+    fs::remove_file(scene.path.join("b")).unwrap();
+    write(&scene.path.join("b/inside"), "a folder now\n");
+    write(&scene.path.join("deep/er/new"), "new\n");
+    test.git_in(&scene.path, &["rm", "--quiet", "tool"]);
+    test.git_in(&scene.path, &["add", "--all"]);
+    test.git_in(&scene.path, &["commit", "--quiet", "-m", "all sorts"]);
+    write(&app.join("a"), "staged\n");
+    test.git(&["add", "a"]);
+    write(&app.join("a"), "unstaged\n");
+    write(&app.join("added"), "staged\n");
+    test.git(&["add", "added"]);
+    fs::remove_file(app.join("file")).unwrap();
+    // Not there, though both commits have something there: the user deleted it.
+    fs::remove_file(app.join("dir/c")).unwrap();
+    write(&app.join("notes"), "untracked\n");
+    write(&app.join("x.log"), "ignored\n");
+    scene
+}
+
+const BUSY: &str = "MM a\nA  added\n D file\n?? notes";
+
+#[test]
+fn a_crash_at_any_step_leaves_uncommitted_work_of_the_target() {
+    let mut heard = BTreeSet::new();
     for step in 1..MANY {
-        let scene = Scene::diverged(Target::Here);
-        let hook = scene.test.script("app/.git/hooks/commit-msg", "exit 1");
-        let run = scene.test.run(&["merge", "box"]).env("GIT_SANDBOX_CRASH_AT", step.to_string());
-        let output = run.output();
-        fs::remove_file(hook).unwrap();
-        if output.status.code() != Some(KILLED) {
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(seen, "it never died in between: {step} {said}");
-            return;
-        }
-        if scene.test.app().join(".git/MERGE_HEAD").exists() {
-            seen = true;
-            go_on(&scene);
-        }
-    }
-}
-
-fn next(scene: &Scene) -> String {
-    let output = scene.test.run(&["rm", "--force", "no-such"]).output();
-    assert!(output.status.success());
-    String::from_utf8(output.stderr).unwrap()
-}
-
-const LEFT: &str = "warning: a merge in '$APP' was interrupted, and is left as it is\n";
-
-#[test]
-fn a_merge_that_was_not_committed_is_undone() {
-    uncommitted(|scene| {
-        let wanted = if can_tell(&scene.test) { "" } else { LEFT };
-        assert_eq!(next(scene), wanted.replace("$APP", &scene.test.app().display().to_string()));
-        if !can_tell(&scene.test) {
-            scene.test.git(&["merge", "--abort"]);
-        }
-        scene.is_clean();
-        scene.nothing_is_left();
-        assert_eq!(scene.files("dev"), ["theirs"]);
-        assert_eq!(fs::read_dir(scene.test.app()).unwrap().count(), 9);
-    });
-}
-
-#[test]
-fn a_merge_that_somebody_went_on_with_is_left_to_them() {
-    uncommitted(|scene| {
+        let scene = busy_scene();
+        let (old, before) = (scene.commit("dev"), scene.state());
+        let crashed = crashes(&scene, &["--keep"], step);
+        let said = next(&scene);
+        heard.insert(said.split(' ').next().unwrap().to_owned());
+        let landed = scene.commit("dev") != old;
         let app = scene.test.app();
-        write(&app.join("mine"), "improved\n");
-        scene.test.git(&["add", "mine"]);
-        assert_eq!(next(scene), LEFT.replace("$APP", &app.display().to_string()));
-        assert_eq!(scene.test.git(&["show", ":mine"]), "improved");
+        says(&said, &app, landed);
         scene.nothing_is_left();
-        assert_eq!(next(scene), "");
-        scene.test.git(&["commit", "--quiet", "--no-edit"]);
-        assert_eq!(scene.test.git(&["show", "dev:mine"]), "improved");
-    });
-}
-
-#[test]
-fn a_merge_that_somebody_committed_stays() {
-    uncommitted(|scene| {
-        scene.test.git(&["commit", "--quiet", "--no-edit"]);
-        assert_eq!(next(scene), "");
-        assert_eq!(scene.files("dev"), ["mine", "mine too", "theirs"]);
-        scene.is_clean();
-        scene.nothing_is_left();
-    });
-}
-
-#[test]
-fn what_was_edited_since_survives_the_undoing() {
-    uncommitted(|scene| {
-        let app = scene.test.app();
-        write(&app.join("mine"), "edited since\n");
-        write(&app.join("a"), "edited since\n");
-        write(&app.join("new"), "untracked\n");
-        for _ in 0..2 {
-            next(scene);
-            for name in ["mine", "a"] {
-                assert_eq!(fs::read_to_string(app.join(name)).unwrap(), "edited since\n");
+        if landed {
+            assert_eq!(scene.test.git(&["status", "--porcelain"]), BUSY, "{step}");
+            assert_eq!(scene.test.git(&["show", ":a"]), "staged");
+            for (name, text) in
+                [("a", "unstaged\n"), ("x.log", "ignored\n"), ("dir/c", "changed\n")]
+            {
+                assert_eq!(fs::read_to_string(app.join(name)).unwrap(), text, "{step}");
             }
-            assert!(app.join("new").exists());
+        } else {
+            same(&scene.state(), &before);
         }
-    });
-}
-
-#[test]
-fn another_merge_of_the_users_after_a_crash_is_left_to_them() {
-    for step in 1..MANY {
-        let scene = Scene::diverged(Target::Here);
-        if !crashes(&scene, &[], step) {
+        if !crashed {
+            assert!(SAID.iter().all(|word| heard.contains(*word)), "{heard:?}");
             return;
         }
-        if !scene.test.app().join(".git/sandbox.merging").exists() {
-            continue;
-        }
-        let app = scene.test.app();
-        scene.test.git(&["checkout", "--quiet", "-b", "else", "main"]);
-        scene.test.commit(&app, "theirs", "else\n");
-        scene.test.git(&["checkout", "--quiet", "dev"]);
-        let merge = scene.test.command("git", &app).args(["merge", "else"]).output().unwrap();
-        assert_eq!(merge.status.code(), Some(1));
-        write(&app.join("theirs"), "resolved\n");
-        scene.test.git(&["add", "theirs"]);
-        assert_eq!(next(&scene), LEFT.replace("$APP", &app.display().to_string()));
-        assert_eq!(scene.test.git(&["show", ":theirs"]), "resolved");
-        assert!(app.join(".git/MERGE_HEAD").exists());
     }
+    panic!("it never came to its end");
 }

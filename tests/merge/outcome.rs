@@ -1,10 +1,12 @@
 //! `git sandbox merge`: what comes where, what is said, and what a refusal leaves alone.
 
-use crate::merging::{PLACES, Scene, Target, can_tell};
-use crate::removal::{Format, kept, reflog, repository, same, state, trashed};
-use crate::repo::{names_in, write};
+use crate::fixture::diff::same;
+use crate::fixture::files::{names_in, write};
+use crate::fixture::merge::{PLACES, Scene, Target, can_tell};
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::state::{kept, reflog, state};
+use crate::fixture::trash::{REMOVED, trashed};
 
-const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n";
 const KEPT: &str = "kept 2 commits only here in refs/sandbox/kept/box-ID\n";
 const BEGINNING: [&str; 2] = ["1 two", "1 one"];
 
@@ -17,6 +19,7 @@ fn log(first: &[&str]) -> Vec<String> {
 }
 
 /// The sandbox is in the trash and comes back on its branch.
+#[track_caller]
 fn comes_back(scene: &Scene) {
     let test = &scene.test;
     assert!(!scene.path.exists());
@@ -110,7 +113,8 @@ fn a_rebase_puts_new_commits_on_top_and_keeps_the_old_ones() {
         scene.test.git(&["merge-base", "--is-ancestor", &tip, &kept(&scene.test)]);
         comes_back(&scene);
         assert_eq!(scene.commit("box"), scene.commit("dev"));
-        assert_eq!(kept(&scene.test), "");
+        // Only a reflog, which expires, has the old commits.
+        scene.test.git(&["merge-base", "--is-ancestor", &tip, &kept(&scene.test)]);
         assert!(reflog(&scene.test, &scene.path).contains(&tip));
     }
 }
@@ -140,6 +144,18 @@ fn a_conflict_leaves_everything_as_it_was() {
                 scene.refused(&[how, &["--dry-run"]].concat(), text);
             }
         }
+    }
+}
+
+#[test]
+fn a_dry_run_foresees_the_conflict_of_a_single_commit_that_is_rebased() {
+    let scene = Scene::clashing(Target::Here);
+    scene.test.git_in(&scene.path, &["reset", "--quiet", "--hard", "HEAD~1"]);
+    let text = "error: cannot merge 'box' into 'dev': conflict in 'mine'\n\
+                hint: resolve it there: git -C $ROOT/box merge dev\n";
+    scene.refused(&["--rebase"], text);
+    if can_tell(&scene.test) {
+        scene.refused(&["--rebase", "--dry-run"], text);
     }
 }
 
@@ -175,8 +191,8 @@ fn local_changes_of_the_target_that_are_in_the_way_are_not_touched() {
             let output = scene.test.run(&[&["merge", "box"], how].concat()).output();
             let stderr = String::from_utf8_lossy(&output.stderr);
             let last = format!(
-                "error: cannot merge 'box' into 'dev': uncommitted changes in '{0}' are in the way\n\
-                 hint: git -C {0} status\n",
+                "error: cannot merge 'box' into 'dev': files in '{0}' that git does not track are in \
+                 the way: 'mine'\nhint: git -C {0} status --ignored\n",
                 dev.display()
             );
             assert!(stderr.ends_with(&last), "{stderr}");
@@ -267,7 +283,7 @@ fn every_format_of_repository_is_merged() {
         for how in [&[][..], &["--squash"], &["--rebase"]] {
             for target in PLACES {
                 let Some(test) = repository(format) else { continue };
-                let change = |test: &crate::repo::Test| {
+                let change = |test: &crate::fixture::Test| {
                     test.commit(&test.app(), "theirs", "theirs\n");
                 };
                 let scene = Scene::of(test, target, change);

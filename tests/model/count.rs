@@ -7,7 +7,7 @@ use std::sync::Mutex;
 pub struct Counts(Mutex<BTreeMap<&'static str, u64>>);
 
 /// What must have happened.
-const WANTED: [&str; 10] = [
+const WANTED: [&str; 13] = [
     "commands",
     "done",
     "refused",
@@ -18,6 +18,9 @@ const WANTED: [&str; 10] = [
     "sandboxes",
     "purged",
     "restored at the end",
+    "merged",
+    "landings taken up after a crash",
+    "hooks",
 ];
 
 impl Counts {

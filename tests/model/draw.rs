@@ -3,11 +3,15 @@
 //! A small cast of sandboxes is made and worked in; then come stories, in which one is removed, purged or
 //! brought back in a way that has a point, between steps that have none.
 
-use crate::plan::{Call, Deed, Disk, Fault, Foreign, GitFault, MainDeed, Plan, Sitter, Step};
+use crate::plan::{
+    Beside, Call, Deed, Disk, Fault, Foreign, GitFault, Hooks, MainDeed, Plan, Sitter, Step,
+};
 use crate::random::Random;
 
 /// Branches, but for the last, which is detached; `old` is there before.
 const NAMES: [&str; 4] = ["fix", "feat/ui", "old", "exploration-x"];
+/// One in which nothing but commits are made, most often, so that it can be merged.
+const MERGED: &str = "mend";
 const REPOSITORIES: [usize; 2] = [0, 1];
 
 /// A repository and a name.
@@ -55,7 +59,55 @@ impl Draw {
 
     fn ours(&mut self, repo: usize, call: Call, faults: u64) {
         let fault = self.fault(faults);
+        let fault = if call.merges() { self.later(fault) } else { fault };
         self.steps.push(Step::Ours(repo, call, fault));
+    }
+
+    /// A merge has more steps and starts more gits than other commands.
+    fn later(&mut self, fault: Fault) -> Fault {
+        match fault {
+            Fault::Kill(_) => Fault::Kill(self.random.below(250)),
+            Fault::Crash(_) => Fault::Crash(1 + self.random.below(24)),
+            Fault::PowerLoss(_) => Fault::PowerLoss(1 + self.random.below(24)),
+            Fault::Git(_, how) => Fault::Git(1 + self.random.below(45), how),
+            other => other,
+        }
+    }
+
+    fn merge(&mut self, name: &'static str) -> Call {
+        self.random.weighted(&[
+            (4, Call::Merge(name)),
+            (2, Call::MergeKept(name)),
+            (3, Call::MergeSquashed(name)),
+            (3, Call::MergeRebased(name)),
+        ])
+    }
+
+    /// A sandbox with commits; rarely one of the cast, which may hold anything.
+    fn one_to_merge(&mut self, repo: usize, name: &'static str) -> &'static str {
+        let name = if self.random.percent(80) { MERGED } else { name };
+        self.steps.push(Step::Ours(repo, new(name), Fault::None));
+        for _ in 0..=self.random.below(2) {
+            self.steps.push(Step::User(repo, name, Deed::Commit));
+        }
+        if self.random.percent(60) {
+            self.steps.push(Step::Main(repo, MainDeed::Commit));
+        }
+        name
+    }
+
+    /// What a merge may meet in the main checkout.
+    fn before_a_merge(&mut self, repo: usize, name: &'static str) {
+        let hooks =
+            [Hooks::None, Hooks::Refuse, Hooks::Stage, Hooks::StageAndRefuse, Hooks::RefuseRef];
+        let deeds =
+            [MainDeed::InTheWay(name), MainDeed::Untracked, MainDeed::Staged, MainDeed::Commit];
+        if self.random.percent(50) {
+            self.steps.push(Step::Main(repo, self.random.pick(&deeds)));
+        }
+        if self.random.percent(50) {
+            self.steps.push(Step::Hooks(repo, self.random.pick(&hooks)));
+        }
     }
 
     fn foreign(&mut self, repo: usize) {
@@ -75,7 +127,30 @@ impl Draw {
 
     fn story(&mut self) {
         let (repo, name) = self.role();
-        match self.random.below(6) {
+        match self.random.below(10) {
+            // Merged, whatever the main checkout holds and whatever goes wrong.
+            6 | 7 => {
+                let name = self.one_to_merge(repo, name);
+                self.before_a_merge(repo, name);
+                let call = self.merge(name);
+                self.ours(repo, call, 60);
+                self.ours(repo, Call::DoctorFix, 10);
+                if self.random.percent(40) {
+                    self.foreign(repo);
+                }
+                self.steps.push(Step::Hooks(repo, Hooks::None));
+                let call = self.merge(name);
+                self.ours(repo, call, 30);
+            }
+            // Merged while the user works in the main checkout.
+            8 => {
+                let name = self.one_to_merge(repo, name);
+                self.before_a_merge(repo, name);
+                let beside = [Beside::Commit, Beside::Merge, Beside::Switch];
+                let (beside, delay) = (self.random.pick(&beside), self.random.below(200));
+                let call = self.merge(name);
+                self.steps.push(Step::Beside(repo, call, beside, delay));
+            }
             // Removed, other programs at work, brought back.
             0 => {
                 self.ours(repo, Call::RmForced(name), 60);
@@ -144,7 +219,9 @@ impl Draw {
             86..93 => return self.foreign(repo),
             _ => {
                 let sitter = random.pick(&[Sitter::Ours, Sitter::Foreign]);
-                let call = random.pick(&[Call::Rm(name), Call::RmForced(name), Call::ReapForced]);
+                let calls =
+                    [Call::Rm(name), Call::RmForced(name), Call::ReapForced, Call::Merge(name)];
+                let call = random.pick(&calls);
                 Step::InUse(repo, name, sitter, call)
             }
         };
@@ -212,7 +289,10 @@ fn call(random: &mut Random, name: &'static str) -> Call {
         (2, Call::PurgeNamed(name)),
         (1, Call::Doctor),
         (5, Call::DoctorFix),
-        (8, Call::Merge(name)),
+        (4, Call::Merge(name)),
+        (2, Call::MergeSquashed(name)),
+        (2, Call::MergeRebased(name)),
+        (1, Call::MergeKept(name)),
     ])
 }
 

@@ -11,6 +11,7 @@ mod count;
 mod deed;
 mod draw;
 mod fake;
+mod hooks;
 mod oracle;
 mod ours;
 mod plan;

@@ -19,6 +19,8 @@ pub struct Untouched {
     refs: Vec<BTreeMap<String, String>>,
     /// The index of each main checkout.
     indexes: Vec<Vec<u8>>,
+    /// Whether a merge has left a main checkout half way, for the next command to mend.
+    landing: Vec<bool>,
 }
 
 impl Untouched {
@@ -26,7 +28,7 @@ impl Untouched {
         let mut files = BTreeSet::new();
         let inside = |name: &str, depth: usize| depth == 0 && name == ".cache";
         walk(&world.home, "home", &mut files, &inside);
-        let git_own = ["objects", "worktrees", "refs", "logs", "packed-refs", "sandbox."];
+        let git_own = ["objects", "worktrees", "refs", "logs", "packed-refs", "sandbox"];
         let git_own: Vec<String> = git_own.iter().map(|name| format!("app/.git/{name}")).collect();
         files.retain(|line| {
             let path = line.split(' ').nth(1).unwrap_or_default();
@@ -40,6 +42,43 @@ impl Untouched {
             files,
             refs: world.repos.iter().map(|repo| refs(repo)).collect(),
             indexes: world.repos.iter().map(index).collect(),
+            landing: world.repos.iter().map(|repo| is_landing(repo)).collect(),
+        }
+    }
+
+    /// Whether a merge was stopped half way in a main checkout.
+    pub fn is_landing(&self, repo: usize) -> bool {
+        self.landing[repo]
+    }
+
+    /// Whether the branch of the main checkout is where it was.
+    fn stands_still(&self, repo: usize, now: &Untouched) -> bool {
+        let mains = |refs: &BTreeMap<String, String>| -> Vec<(String, String)> {
+            let mains = refs.iter().filter(|(name, _)| is_main(name));
+            mains.map(|(name, id)| (name.clone(), id.clone())).collect()
+        };
+        mains(&self.refs[repo]) == mains(&now.refs[repo])
+    }
+
+    /// What a landing that was stopped half way and then mended has left otherwise than before it,
+    /// though the main branch has not moved.
+    pub fn check_mended(&self, world: &World, repo: usize) -> Result<(), String> {
+        let now = Untouched::look(world);
+        if now.landing[repo] || !self.stands_still(repo, &now) {
+            return Ok(());
+        }
+        world.tools.counts.add("landings taken up after a crash", 1);
+        let inside = world.repos[repo].strip_prefix(&world.home).unwrap().to_str().unwrap();
+        let in_main = |line: &&&String| {
+            let path = line.split(' ').nth(1).unwrap_or_default();
+            let index = path.ends_with("/.git/index") && self.says_the_same(world, repo, &now);
+            path.strip_prefix(inside).is_some_and(|rest| rest.starts_with('/')) && !index
+        };
+        let changed = self.files.symmetric_difference(&now.files).collect::<Vec<_>>();
+        let changed: Vec<_> = changed.iter().filter(in_main).take(20).collect();
+        match changed.is_empty() {
+            true => Ok(()),
+            false => Err(format!("a landing was not taken back exactly: {changed:#?}")),
         }
     }
 
@@ -65,13 +104,13 @@ impl Untouched {
         // git look at the files, as any status does.
         let merged = |line: &&String| {
             let path = line.split(' ').nth(1).unwrap_or_default();
-            calls.iter().any(|(repo, call, fault)| {
+            calls.iter().any(|(repo, call, _)| {
                 let inside = world.repos[*repo].strip_prefix(&world.home).unwrap().to_str();
-                let moved = self.refs[*repo].get(MAIN) != now.refs[*repo].get(MAIN);
+                let moved = !self.stands_still(*repo, &now);
                 let looked =
                     || path.ends_with("/.git/index") && self.says_the_same(world, *repo, &now);
-                matches!(call, Call::Merge(_))
-                    && (moved || fault.kills_git() || looked())
+                let half = self.landing[*repo] || now.landing[*repo];
+                (half || (call.merges() && (moved || looked())))
                     && path.strip_prefix(inside.unwrap()).is_some_and(|rest| rest.starts_with('/'))
             })
         };
@@ -90,8 +129,12 @@ impl Untouched {
                     _ => false,
                 })
             };
-            let may_move =
-                |name: &str| name == MAIN && here().any(|call| matches!(call, Call::Merge(_)));
+            let may_move = |name: &str| {
+                here().any(|call| match call {
+                    Call::MergeRebased(branch) if name == format!("refs/heads/{branch}") => true,
+                    call => is_main(name) && call.merges(),
+                })
+            };
             for (name, id) in before {
                 match now.get(name) {
                     Some(there) if there == id || may_move(name) => {}
@@ -111,6 +154,18 @@ impl Untouched {
         }
         Ok(())
     }
+}
+
+/// Whether a branch may be that of the main checkout: its user may have switched to one of their own.
+fn is_main(name: &str) -> bool {
+    let own = name.strip_prefix("refs/heads/b");
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    name == MAIN || own.is_some_and(digits)
+}
+
+/// Whether a merge has left the main checkout half way.
+fn is_landing(repo: &Path) -> bool {
+    repo.join(".git/sandbox.landing").exists()
 }
 
 /// Every ref of a repository that is not ours.
@@ -186,7 +241,7 @@ pub fn judge(world: &World, user: &mut User, packed: bool) -> Result<(), String>
     let purging = |journal: &serde_json::Value| journal["stage"] == "purging";
     let marked = world.trash().iter().any(|item| item.journal.as_ref().is_some_and(purging));
     for repo in 0..world.repos.len() {
-        let left = world.trees(repo).iter().any(|tree| keeps_a_module(world, tree));
+        let left = world.trees(repo).iter().any(stays);
         ours::ends(world, repo, &["doctor", "--fix"], i32::from(left))?;
         ours::succeeds(world, repo, &["new", "--detach", "last"])?;
         if marked {
@@ -214,18 +269,14 @@ pub fn judge(world: &World, user: &mut User, packed: bool) -> Result<(), String>
     every_token(world, user)
 }
 
-/// Whether an entry without a folder holds commits of a submodule that are nowhere else: nobody may
-/// drop it.
-fn keeps_a_module(world: &World, tree: &Tree) -> bool {
-    let words = ["--work-tree=/", "rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
-    let unsaved = |module: &PathBuf| {
-        let dir = format!("--git-dir={}", module.display());
-        let said = world.says(&world.home, &[&[dir.as_str()], &words[..]].concat());
-        said.is_none_or(|said| !said.is_empty())
-    };
-    // One in the trash, or on its way, is not without a folder.
+/// Whether an entry without a folder has submodules or an operation in progress: it is not set aside.
+fn stays(tree: &Tree) -> bool {
+    let operations = ["rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD"];
+    let operations = operations.iter().chain(&["REVERT_HEAD", "BISECT_LOG", "sequencer"]);
+    let busy = operations.into_iter().any(|name| tree.entry.join(name).exists());
+    // One on its way is not without a folder.
     let gone = !tree.path.exists() && !tree.is_pinned();
-    gone && folders_in(&tree.entry.join("modules")).iter().any(unsaved)
+    gone && (busy || !folders_in(&tree.entry.join("modules")).is_empty())
 }
 
 /// Whether a path is a lock of git's; ours stays, and the kernel says whether it is taken.
@@ -271,15 +322,22 @@ fn nothing_half_done(world: &World) -> Result<(), String> {
     for item in &items {
         let at = item.folder.display();
         let stage = item.journal.as_ref().map(|journal| journal["stage"].clone());
-        if stage != Some("trashed".into()) {
+        // What is in the vault and not yet deleted or not yet whole here is finished by the next reap or
+        // restore.
+        let stages = ["trashed", "put-away", "unpacking"].map(|stage| Some(stage.into()));
+        if !stages.contains(&stage) {
             return Err(format!("{at} is {stage:?}"));
+        }
+        if stage != stages[0] {
+            continue;
         }
         let entry = item.entry.as_ref().filter(|entry| entry.is_dir());
         if entry.is_none() {
             return Err(format!("{at} has no files or no entry"));
         }
+        let has_tree = item.journal.as_ref().is_some_and(|journal| journal["has_tree"] == true);
         let names: Vec<_> = fs::read_dir(&item.folder).unwrap().flatten().collect();
-        if names.len() != 2 {
+        if names.len() != 1 + usize::from(has_tree) {
             return Err(format!("{at} holds {names:?}"));
         }
     }
@@ -289,14 +347,16 @@ fn nothing_half_done(world: &World) -> Result<(), String> {
             if tree.is_creating() {
                 return Err(format!("{entry} is half made"));
             }
-            let named =
-                |entry: &Path| items.iter().any(|item| item.entry.as_deref() == Some(entry));
-            if tree.is_pinned() != named(&tree.entry) {
-                return Err(format!(
-                    "{entry}: pinned {}, in the trash {}",
-                    tree.is_pinned(),
-                    !tree.is_pinned()
-                ));
+            if tree.is_merging() {
+                return Err(format!("{entry} was left by a merge"));
+            }
+            if tree.is_pinned() {
+                return Err(format!("{entry} is pinned in git's registry"));
+            }
+        }
+        for private in world.privates(number) {
+            if !items.iter().any(|item| item.entry.as_ref() == Some(&private)) {
+                return Err(format!("{} belongs to nothing", private.display()));
             }
         }
         let mut files = BTreeSet::new();
@@ -304,13 +364,17 @@ fn nothing_half_done(world: &World) -> Result<(), String> {
         let left = |line: &&String| {
             let path = line.split(' ').nth(1).unwrap_or_default();
             let cut_short = Path::new(path).extension() == Some("new".as_ref());
-            is_lock(path) || (cut_short && !world.killed.get()) || path.ends_with("sandbox.merging")
+            is_lock(path)
+                || (cut_short && !world.killed.get())
+                || path.contains("sandbox.landing")
+                || path.ends_with("sandbox.merging")
         };
         if let Some(line) = files.iter().find(left) {
             return Err(format!("left behind in {}: {line}", repo.display()));
         }
     }
-    for home in folders_in(&world.root()).iter().filter(|home| !home.ends_with(".trash")) {
+    let hidden = |home: &&PathBuf| home.ends_with(".trash") || home.ends_with(".vault.git");
+    for home in folders_in(&world.root()).iter().filter(|home| !hidden(home)) {
         for folder in folders_in(home) {
             let empty = fs::read_dir(&folder).unwrap().next().is_none();
             if !empty && !entry_of(&folder).is_some_and(|entry| entry.is_dir()) {
@@ -336,6 +400,19 @@ fn restore_all(world: &World, user: &User) -> Result<(), String> {
         ours::succeeds(world, repo, words)?;
         world.tools.counts.add("restored at the end", 1);
     }
+    for (repo, folder) in world.repos.iter().enumerate() {
+        let words = ["restore", "--json"];
+        let listed = world.command(&world.tools.program, folder).args(words).output().unwrap();
+        let rows: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
+        for (number, row) in rows.as_array().into_iter().flatten().enumerate() {
+            let (id, name) = (row["id"].as_str().unwrap(), format!("away-{repo}-{number}"));
+            let taken = Path::new(row["path"].as_str().unwrap()).symlink_metadata().is_ok();
+            let words: &[&str] =
+                if taken { &["restore", id, "--as", &name] } else { &["restore", id] };
+            ours::succeeds(world, repo, words)?;
+            world.tools.counts.add("restored from the vault", 1);
+        }
+    }
     Ok(())
 }
 
@@ -345,7 +422,7 @@ fn all_as_left(world: &World, user: &User) -> Result<(), String> {
         for tree in world.trees(repo) {
             let Some(number) = User::life_of(&tree.entry) else { continue };
             let life = &user.lives[number];
-            if life.deleted {
+            if life.deleted || life.rebased {
                 continue;
             }
             if !tree.is_live() {
@@ -354,7 +431,7 @@ fn all_as_left(world: &World, user: &User) -> Result<(), String> {
             let now = Snapshot::take(world, &tree, Some(&life.snapshot));
             let moved = tree.name() != life.name;
             if let Some(difference) =
-                life.snapshot.differs(&now, user.is_alone(world, number), moved)
+                life.snapshot.differs(&now, user.is_alone(world, number), moved, world.reaped.get())
             {
                 return Err(format!("'{}' is not as it was left\n{difference}", life.name));
             }
@@ -369,7 +446,7 @@ fn every_token(world: &World, user: &User) -> Result<(), String> {
         let owner =
             token.owner.filter(|owner| User::life_of(&user.lives[*owner].entry) != Some(*owner));
         // What was purged frees what nobody wrote.
-        token.place != Place::Ignored || owner.is_none()
+        token.place != Place::Ignored || (owner.is_none() && !world.reaped.get())
     });
     let counts = &world.tools.counts;
     let destroyed = user.tokens.iter().filter(|token| token.destroyed).count();
@@ -411,6 +488,8 @@ impl Search {
                 self.bytes(fs::read_link(path).unwrap_or_default().as_os_str().as_encoded_bytes());
             } else if kind.is_file() {
                 self.bytes(&fs::read(path).unwrap_or_default());
+            } else if entry.file_name() == ".vault.git" {
+                self.stores.push(path);
             } else if entry.file_name() == ".git" {
                 self.git_dir(&path);
             } else if !dir.parent().is_some_and(|dir| dir.ends_with(".trash"))
@@ -423,7 +502,8 @@ impl Search {
 
     fn git_dir(&mut self, dir: &Path) {
         self.stores.push(dir.to_owned());
-        for entry in folders_in(&dir.join("worktrees")) {
+        let privates = folders_in(&dir.join("sandbox"));
+        for entry in folders_in(&dir.join("worktrees")).into_iter().chain(privates) {
             for module in folders_in(&entry.join("modules")) {
                 self.stores.push(module);
             }

@@ -121,6 +121,8 @@ fn start(world: &World, repo: usize, call: Call, fault: Fault, number: usize) ->
     let log = world.log_file();
     command.args(call.words()).process_group(0);
     command.stdout(log.try_clone().unwrap()).stderr(log).stdin(Stdio::null());
+    // The hooks of the model are for us, not for its user.
+    command.env("TORTURE_OURS", "1");
     if let Call::NewAndReapDaily(_) = call {
         command.env("GIT_SANDBOX_AUTO_REAP", "1");
     }
@@ -149,6 +151,7 @@ fn start(world: &World, repo: usize, call: Call, fault: Fault, number: usize) ->
         Fault::None | Fault::Full(_) | Fault::ReadOnly => {}
     }
     world.killed.set(world.killed.get() || fault.kills_all());
+    world.reaped.set(world.reaped.get() || call.goes_on());
     let child = command.spawn().unwrap();
     Running { child, call, fault, kill_at, hangs, since: Instant::now() }
 }
@@ -168,6 +171,9 @@ impl Running {
                 },
                 1,
             );
+            if self.call.merges() && status.code() == Some(0) {
+                counts.add("merged", 1);
+            }
             return Some(self.judge(status));
         }
         if self.kill_at.is_some_and(|time| Instant::now() >= time) || self.hangs.exists() {

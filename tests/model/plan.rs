@@ -39,6 +39,29 @@ pub enum MainDeed {
     Untracked,
     Staged,
     Commit,
+    /// A file where a merge of this sandbox would put one; git may be told to ignore it.
+    InTheWay(&'static str),
+}
+
+/// What a user does in the main checkout while a command of ours runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Beside {
+    Commit,
+    /// Merges a branch that conflicts, and begins to resolve it.
+    Merge,
+    /// Switches to a new branch.
+    Switch,
+}
+
+/// What the hooks of a repository do to a merge of ours.
+#[derive(Clone, Copy, Debug)]
+pub enum Hooks {
+    None,
+    Refuse,
+    Stage,
+    StageAndRefuse,
+    /// Let the commit be made, but not the branch be moved.
+    RefuseRef,
 }
 
 /// A command of ours; `&str`s are names of sandboxes.
@@ -69,6 +92,9 @@ pub enum Call {
     Doctor,
     DoctorFix,
     Merge(&'static str),
+    MergeSquashed(&'static str),
+    MergeRebased(&'static str),
+    MergeKept(&'static str),
 }
 
 /// What goes wrong while a command of ours runs.
@@ -86,13 +112,6 @@ pub enum Fault {
     /// The disk has room for so many pages only.
     Full(u64),
     ReadOnly,
-}
-
-impl Fault {
-    /// Whether a git may be killed in the middle of its work.
-    pub fn kills_git(self) -> bool {
-        matches!(self, Fault::Kill(_) | Fault::Git(..) | Fault::Full(_))
-    }
 }
 
 /// How a git misbehaves.
@@ -137,6 +156,9 @@ pub enum Step {
     Clock(i64),
     Foreign(usize, Foreign),
     InUse(usize, &'static str, Sitter, Call),
+    /// A command of ours and, so many milliseconds later, the user in the main checkout.
+    Beside(usize, Call, Beside, u64),
+    Hooks(usize, Hooks),
 }
 
 /// A file system of its own that can be full or read-only.
@@ -185,7 +207,18 @@ impl Call {
             Call::Doctor => vec!["doctor"],
             Call::DoctorFix => vec!["doctor", "--fix"],
             Call::Merge(name) => vec!["merge", folder(name)],
+            Call::MergeSquashed(name) => vec!["merge", "--squash", folder(name)],
+            Call::MergeRebased(name) => vec!["merge", "--rebase", folder(name)],
+            Call::MergeKept(name) => vec!["merge", "--keep", folder(name)],
         }
+    }
+
+    /// Whether it merges into the main branch.
+    pub fn merges(self) -> bool {
+        matches!(
+            self,
+            Call::Merge(_) | Call::MergeSquashed(_) | Call::MergeRebased(_) | Call::MergeKept(_)
+        )
     }
 
     /// Whether it may take a sandbox that has work in it, and has this name.

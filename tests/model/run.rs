@@ -5,9 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use crate::hooks;
 use crate::oracle::{self, Untouched};
 use crate::ours;
-use crate::plan::{Call, Fault, Foreign, Plan, Sitter, Step, folder, is_called};
+use crate::plan::{Beside, Call, Fault, Foreign, Plan, Sitter, Step, folder, is_called};
 use crate::user::{Place, User};
 use crate::world::{Tools, World};
 
@@ -16,8 +17,13 @@ pub fn run(tools: &Tools, seed: u64, number: u64) -> Result<(), String> {
     let plan = crate::draw::plan(seed, number);
     let world = World::new(tools, number, plan.repositories, plan.disk);
     let played = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let mut play =
-            Play { world: &world, user: User::new(number), untouched: None, packed: false };
+        let mut play = Play {
+            world: &world,
+            user: User::new(number),
+            untouched: None,
+            packed: false,
+            half: None,
+        };
         play.all(&plan)
     }));
     let played = played.unwrap_or_else(|panic| {
@@ -47,6 +53,8 @@ struct Play<'a> {
     untouched: Option<Untouched>,
     /// Whether a gc has packed objects.
     packed: bool,
+    /// The repository whose main checkout a merge has left half way, and all as it was before.
+    half: Option<(usize, Untouched)>,
 }
 
 impl Play<'_> {
@@ -65,7 +73,7 @@ impl Play<'_> {
                 self.user.work(self.world, *repo, name, *deed)
             }
             Step::Main(repo, deed) => {
-                self.untouched = None;
+                (self.untouched, self.half) = (None, None);
                 self.user.work_in_main(self.world, *repo, *deed);
                 Ok(())
             }
@@ -82,6 +90,12 @@ impl Play<'_> {
                 if self.world.killed.get() { Ok(()) } else { done }
             }
             Step::InUse(repo, name, sitter, call) => self.in_use(*repo, name, *sitter, *call),
+            Step::Beside(repo, call, what, delay) => self.beside(*repo, *call, *what, *delay),
+            Step::Hooks(repo, what) => {
+                (self.untouched, self.half) = (None, None);
+                hooks::install(self.world, *repo, *what);
+                Ok(())
+            }
         }
     }
 
@@ -96,7 +110,73 @@ impl Play<'_> {
         }
         ours::run(world, calls)?;
         before.check(world, calls)?;
+        for (repo, call, _) in calls {
+            if let Call::MergeRebased(name) = call {
+                self.user.may_be_rebased(*repo, name);
+            }
+        }
+        self.mend(before, calls)?;
         oracle::still_there(&self.user, &work, calls)?;
+        self.user.meet(world);
+        Ok(())
+    }
+
+    /// A landing that was stopped half way is mended by the next command, exactly.
+    fn mend(&mut self, before: Untouched, calls: &[(usize, Call, Fault)]) -> Result<(), String> {
+        if let Some((repo, whole)) = self.half.take() {
+            let now = Untouched::look(self.world);
+            if now.is_landing(repo) {
+                self.half = Some((repo, whole));
+                return Ok(());
+            }
+            // Another merge may have come to its end since.
+            return match calls.iter().any(|(_, call, _)| call.merges()) {
+                true => Ok(()),
+                false => whole.check_mended(self.world, repo),
+            };
+        }
+        let now = Untouched::look(self.world);
+        let stopped = |repo: &usize| now.is_landing(*repo) && !before.is_landing(*repo);
+        if let Some(repo) = (0..self.world.repos.len()).find(stopped) {
+            self.half = Some((repo, before));
+        }
+        Ok(())
+    }
+
+    /// The user works in the main checkout while a command of ours runs there too.
+    fn beside(&mut self, repo: usize, call: Call, what: Beside, delay: u64) -> Result<(), String> {
+        let world = self.world;
+        (self.untouched, self.half) = (None, None);
+        let (text, number) = (self.user.text(), self.user.tokens.len());
+        let work = match what {
+            Beside::Commit => format!(
+                "echo {text} >main-{number}; git add main-{number} && \
+                 git commit -qm main -- main-{number}; true"
+            ),
+            // With something staged git refuses, by way of a stash that any other commit upsets.
+            Beside::Merge => format!(
+                "git commit -qm staged; git diff --cached --quiet && git merge -q side; \
+                 test -e .git/MERGE_HEAD && echo {text} >a && git add a"
+            ),
+            Beside::Switch => {
+                format!("echo {text} >main-{number}; git checkout -qb b{number}; true")
+            }
+        };
+        let script = format!("sleep {}.{:03}; {work}", delay / 1000, delay % 1000);
+        let mut command = world.command("sh", &world.repos[repo]);
+        let log = world.log_file();
+        command.args(["-c", &script]).stdout(log.try_clone().unwrap()).stderr(log);
+        let mut child = command.spawn().unwrap();
+        let work = oracle::with_work(world, &self.user);
+        let done = ours::run(world, &[(repo, call, Fault::None)]);
+        if child.wait().unwrap().success() {
+            self.user.remember(text, Place::Main, format!("{what:?}"), repo, None);
+        }
+        done?;
+        oracle::still_there(&self.user, &work, &[(repo, call, Fault::None)])?;
+        if let Call::MergeRebased(name) = call {
+            self.user.may_be_rebased(repo, name);
+        }
         self.user.meet(world);
         Ok(())
     }

@@ -27,7 +27,7 @@ impl Snapshot {
         let mut lines = BTreeSet::new();
         walk(&tree.path, "file", &mut lines, &|name, depth| depth == 0 && name == ".git");
         walk(&tree.entry, "state", &mut lines, &|name, depth| {
-            let ours = ["gitdir", "locked", "index", "HEAD", "model", "logs"];
+            let ours = ["gitdir", "locked", "index", "HEAD", "sandbox.model", "logs"];
             let ours = depth == 0 && (ours.contains(&name) || name.starts_with("sandbox."));
             // A killed git leaves its locks; the oracle asks for those.
             ours || Path::new(name).extension() == Some("lock".as_ref())
@@ -59,16 +59,30 @@ impl Snapshot {
     }
 
     /// What is not as it was. Where the branch may have been taken by another, HEAD may be detached;
-    /// under another name, what names the folder may differ.
-    pub fn differs(&self, now: &Snapshot, branch_free: bool, moved: bool) -> Option<String> {
+    /// under another name, what names the folder may differ; once something may have been put away,
+    /// ignored files may be gone, but for precious ones.
+    pub fn differs(
+        &self,
+        now: &Snapshot,
+        branch_free: bool,
+        moved: bool,
+        reaped: bool,
+    ) -> Option<String> {
         let names_folder =
             |line: &str| moved && (line.contains("/.git ") || line.contains("state modules/"));
         let only = |one: &BTreeSet<String>, other: &BTreeSet<String>| -> Vec<String> {
             one.difference(other).filter(|line| !names_folder(line)).cloned().collect()
         };
+        let ignored = |line: &String| {
+            let path = line.strip_prefix("file ").or_else(|| line.strip_prefix("! "));
+            let path = path.unwrap_or_default().split(' ').next().unwrap_or_default();
+            let log = Path::new(path).extension() == Some("log".as_ref());
+            reaped && (path == "build" || path.starts_with("build/") || log)
+        };
         let mut lost = only(&self.lines, &now.lines);
         let mut more = only(&now.lines, &self.lines);
         lost.extend(only(&self.status, &now.status));
+        lost.retain(|line| !ignored(line));
         more.extend(only(&now.status, &self.status));
         if branch_free {
             lost.extend(only(&self.branch_status, &now.branch_status));

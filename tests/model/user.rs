@@ -63,6 +63,8 @@ pub struct Life {
     pub frozen: bool,
     /// Whether the user deleted its folder.
     pub deleted: bool,
+    /// Whether a rebase of ours may have changed it since: then only its tokens tell.
+    pub rebased: bool,
 }
 
 #[derive(Default)]
@@ -79,7 +81,7 @@ impl User {
 
     /// Which life an entry has.
     pub fn life_of(entry: &Path) -> Option<usize> {
-        fs::read_to_string(entry.join("model")).ok()?.trim().parse().ok()
+        fs::read_to_string(entry.join("sandbox.model")).ok()?.trim().parse().ok()
     }
 
     /// Sandboxes that are new to us get a number, in a file that stays with the entry.
@@ -87,10 +89,12 @@ impl User {
         for repo in 0..world.repos.len() {
             for tree in world.trees(repo) {
                 let known = User::life_of(&tree.entry).is_some();
-                if known || !tree.is_live() || tree.is_creating() || tree.is_pinned() {
+                let ours = tree.is_creating() || tree.is_merging();
+                if known || !tree.is_live() || ours || tree.is_pinned() {
                     continue;
                 }
-                fs::write(tree.entry.join("model"), format!("{}\n", self.lives.len())).unwrap();
+                fs::write(tree.entry.join("sandbox.model"), format!("{}\n", self.lives.len()))
+                    .unwrap();
                 let snapshot = Snapshot::take(world, &tree, None);
                 self.lives.push(Life {
                     repo,
@@ -102,6 +106,7 @@ impl User {
                     unseen_work: false,
                     frozen: false,
                     deleted: false,
+                    rebased: false,
                 });
             }
         }
@@ -115,10 +120,25 @@ impl User {
     /// Does something in the main checkout.
     pub fn work_in_main(&mut self, world: &World, repo: usize, deed: MainDeed) {
         let (dir, text) = (&world.repos[repo], self.text());
-        let file = format!("main-{}", self.tokens.len());
-        fs::write(dir.join(&file), &text).unwrap();
+        let mut file = format!("main-{}", self.tokens.len());
+        if let MainDeed::InTheWay(name) = deed {
+            let words = ["diff", "--name-only", "--diff-filter=A", "main", name, "--"];
+            let added = world.says(dir, &words).unwrap_or_default();
+            let free = |name: &&str| dir.join(name).symlink_metadata().is_err();
+            let Some(name) = added.lines().find(free) else { return };
+            if self.tokens.len().is_multiple_of(2) {
+                fs::create_dir_all(dir.join(".git/info")).unwrap();
+                fs::write(dir.join(".git/info/exclude"), format!("/{name}\n")).unwrap();
+            }
+            name.clone_into(&mut file);
+        }
+        let path = dir.join(&file);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(path, &text).unwrap();
         let done = match deed {
-            MainDeed::Untracked => true,
+            MainDeed::Untracked | MainDeed::InTheWay(_) => true,
             MainDeed::Staged => world.does(dir, &["add", "--", &file]),
             MainDeed::Commit => {
                 world.does(dir, &["add", "--", &file])
@@ -127,6 +147,15 @@ impl User {
         };
         if done {
             self.remember(text, Place::Main, format!("{deed:?}"), repo, None);
+        }
+    }
+
+    /// A rebase of ours may move a branch, and the files of its sandbox with it.
+    pub fn may_be_rebased(&mut self, repo: usize, name: &'static str) {
+        let head = format!("ref: refs/heads/{name}\n");
+        let lives = self.lives.iter_mut().filter(|life| life.repo == repo);
+        for life in lives.filter(|life| life.snapshot.head == head) {
+            life.rebased = true;
         }
     }
 
@@ -164,9 +193,17 @@ impl User {
         let alone = self.is_alone(world, number) && !tree.is_pinned();
         let life = &self.lives[number];
         let now = Snapshot::take(world, tree, Some(&life.snapshot));
-        if let Some(difference) = life.snapshot.differs(&now, alone, tree.name() != life.name) {
+        let renamed = tree.name() != life.name;
+        let difference = life.snapshot.differs(&now, alone, renamed, world.reaped.get());
+        if let Some(difference) = difference.filter(|_| !life.rebased && !life.deleted) {
             return Err(format!("'{name}' is not as it was left\n{difference}"));
         }
+        // Brought back without the files that the user had deleted: it lives on with what there is.
+        if life.deleted {
+            self.lives[number].deleted = false;
+            self.lives[number].snapshot = now.clone();
+        }
+        let life = &self.lives[number];
         let plain = [
             Deed::Untracked,
             Deed::Ignored,
@@ -197,6 +234,7 @@ impl User {
             }
             life.heads.insert(after.head.clone());
             life.snapshot = after;
+            life.rebased = false;
             life.work = life.snapshot.has_work() || life.unseen_work;
             life.name = tree.name();
         }

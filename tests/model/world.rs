@@ -46,6 +46,8 @@ pub struct World<'a> {
     pub mounted: Option<PathBuf>,
     /// Whether some git was killed at its work.
     pub killed: Cell<bool>,
+    /// Whether something may have been put away, which frees ignored files.
+    pub reaped: Cell<bool>,
 }
 
 /// A linked worktree as its entry tells.
@@ -96,7 +98,18 @@ impl World<'_> {
         }
         fs::create_dir(home.join("tmp")).unwrap();
         let (git, killed) = (tools.gits[turn].clone(), Cell::new(false));
-        World { tools, folder, home, repos, git, now: Cell::new(tools.start), mounted, killed }
+        let reaped = Cell::new(false);
+        World {
+            tools,
+            folder,
+            home,
+            repos,
+            git,
+            now: Cell::new(tools.start),
+            mounted,
+            killed,
+            reaped,
+        }
     }
 
     pub fn root(&self) -> PathBuf {
@@ -180,10 +193,24 @@ impl World<'_> {
         let folders = folders_in(&self.root().join(".trash")).into_iter().map(|folder| {
             let journal = fs::read(folder.join("journal.json")).ok();
             let journal = journal.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-            let entry = entry_of(&folder.join("tree"));
+            // A crash may have come between the rename of a private git dir and its pointer.
+            let named = entry_of(&folder.join("tree")).filter(|entry| entry.is_dir());
+            let entry = named.or_else(|| self.private(&folder));
             Trashed { folder, journal, entry }
         });
         folders.collect()
+    }
+
+    /// The private git dir of a removed sandbox that has no files.
+    fn private(&self, folder: &Path) -> Option<PathBuf> {
+        let id = folder.file_name().unwrap();
+        let places = self.repos.iter().map(|repo| repo.join(".git/sandbox").join(id));
+        places.into_iter().find(|private| private.is_dir())
+    }
+
+    /// Every private git dir out of git's registry.
+    pub fn privates(&self, repo: usize) -> Vec<PathBuf> {
+        folders_in(&self.repos[repo].join(".git/sandbox"))
     }
 
     /// Processes of this world that still run, but those that sit in a sandbox.
@@ -220,6 +247,11 @@ impl Tree {
 
     pub fn is_creating(&self) -> bool {
         self.locked.as_deref().is_some_and(|reason| reason.trim_end() == "git-sandbox: creating")
+    }
+
+    /// Whether a merge uses it for a while.
+    pub fn is_merging(&self) -> bool {
+        self.locked.as_deref().is_some_and(|reason| reason.trim_end() == "git-sandbox: merging")
     }
 
     pub fn is_pinned(&self) -> bool {

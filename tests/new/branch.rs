@@ -1,8 +1,10 @@
 //! `git sandbox new`: which branch a name means, and where it starts.
 
+use crate::fixture::state::private;
 use std::path::Path;
 
-use crate::repo::{NOW, Test, names_in};
+use crate::fixture::files::names_in;
+use crate::fixture::{NOW, Test};
 
 #[test]
 fn new_creates_a_sandbox_and_resumes_it() {
@@ -34,7 +36,7 @@ fn a_sandbox_is_what_git_worktree_add_makes() {
     assert_eq!(status(&test.at("mine")), status(&test.home.join("plain")));
     assert_eq!(names_in(&test.at("mine")), names_in(&test.home.join("plain")));
     let entries = test.app().join(".git/worktrees");
-    let mut files = names_in(&entries.join("mine"));
+    let mut files = names_in(&private(&test.app(), "mine"));
     files.retain(|file| !file.starts_with("sandbox."));
     assert_eq!(files, names_in(&entries.join("plain")));
 }
@@ -307,4 +309,55 @@ fn json_comes_alone_on_stdout_and_the_words_on_stderr() {
         "created sandbox 'fix': new branch 'fix' from 'main'\n"
     );
     assert!(serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap().is_object());
+}
+
+#[test]
+fn a_remote_and_its_branch_mean_that_branch() {
+    let test = Test::new();
+    let first = test.remote("origin", "fix");
+    test.remote("other", "fix");
+    test.run(&["new", "origin/fix", "Go", "on"])
+        .stdout("$ROOT/fix\n")
+        .stderr("created sandbox 'fix': new branch 'fix' following 'origin/fix'\n")
+        .ok();
+    assert_eq!(test.git_in(&test.at("fix"), &["rev-parse", "HEAD", "@{upstream}"]), {
+        format!("{first}\n{first}")
+    });
+    assert_eq!(test.branches(), ["fix", "main"]);
+    assert_eq!(test.json(&["show", "fix", "--json"])["task"], "Go on");
+    // The same words bring one back to it, from the branch's name too.
+    for name in ["origin/fix", "fix"] {
+        test.run(&["new", name])
+            .stdout("$ROOT/fix\n")
+            .stderr("task: Go on\nresumed sandbox 'fix'\n")
+            .ok();
+    }
+}
+
+#[test]
+fn a_remotes_branch_is_meant_even_where_git_must_not_guess() {
+    let test = Test::new();
+    test.remote("origin", "feat/ui");
+    test.git(&["config", "checkout.guess", "false"]);
+    test.run(&["new", "look", "--branch", "origin/feat/ui"])
+        .stdout("$ROOT/look\n")
+        .stderr("created sandbox 'look': new branch 'feat/ui' following 'origin/feat/ui'\n")
+        .ok();
+    assert_eq!(test.branches(), ["feat/ui", "main"]);
+}
+
+#[test]
+fn a_remotes_branch_that_is_not_there_is_a_new_branch() {
+    let test = Test::new();
+    test.remote("origin", "fix");
+    test.run(&["new", "origin/none"])
+        .stdout("$ROOT/origin-none\n")
+        .stderr("created sandbox 'origin-none': new branch 'origin/none' from 'main'\n")
+        .ok();
+    // A branch of one's own of that name comes first.
+    test.git(&["branch", "origin/fix"]);
+    test.run(&["new", "origin/fix"])
+        .stdout("$ROOT/origin-fix\n")
+        .stderr("created sandbox 'origin-fix': branch 'origin/fix'\n")
+        .ok();
 }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::repo::{Test, chmod, finished, write};
+use crate::fixture::Test;
+use crate::fixture::files::{chmod, write};
+use crate::fixture::process::finished;
 
 /// Tells all that a hook can see: arguments, folder, stdin, git's variables, where git is found.
 /// The author's date is a commit's own and never handed on.
@@ -19,6 +21,7 @@ echo said
 "#;
 
 /// What the hook saw and what was printed, when these words make the worktree `path`.
+#[track_caller]
 fn seen(test: &Test, dir: &Path, words: &[&str], path: &Path) -> String {
     let text = test.home.join("stdin");
     write(&text, "not for hooks\n");
@@ -36,6 +39,7 @@ fn seen(test: &Test, dir: &Path, words: &[&str], path: &Path) -> String {
 }
 
 /// Compares the hook of `git worktree add` with that of `git sandbox new`, with `lead` before both.
+#[track_caller]
 fn compare(test: &Test, dir: &Path, lead: &[&str]) {
     let (plain, mine) = (test.home.join("plain"), test.at("mine"));
     let add = ["worktree", "add", "--quiet", "-b", "plain", plain.to_str().unwrap()];
@@ -195,10 +199,11 @@ fatal: bad: smudge filter broken failed
 error: cannot check the files out: git exited with 128
 ";
 
+#[track_caller]
 fn gone(test: &Test, folder: &Path) {
     assert!(!folder.exists());
     assert_eq!(test.linked(), [""; 0]);
-    assert_eq!(crate::repo::names_in(&test.app().join(".git/worktrees")), [""; 0]);
+    assert_eq!(crate::fixture::files::names_in(&test.app().join(".git/worktrees")), [""; 0]);
 }
 
 #[test]

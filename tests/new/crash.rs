@@ -1,36 +1,17 @@
 //! Killed in the middle: what is left is recognised, finished or taken back.
 
+use crate::fixture::state::private;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
-use crate::parallel::Slow;
-use crate::repo::{Test, ended, names_in, write};
+use crate::fixture::Test;
+use crate::fixture::files::{names_in, write};
+use crate::fixture::process::{ended, kill};
+use crate::fixture::slow::{Slow, in_checkout, killed};
 
-/// `git-sandbox new fix`, in a process group of its own, stopped in its checkout.
-fn in_checkout(slow: &Slow, words: &[&str]) -> Child {
-    let test = &slow.test;
-    let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
-    let mut command = test.command(program, &test.app());
-    command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.process_group(0).spawn().unwrap();
-    slow.runs();
-    child
-}
-
-fn signal(name: &str, target: &str) {
-    let sent = Command::new("kill").args([&format!("-{name}"), "--", target]).status().unwrap();
-    assert!(sent.success());
-}
-
-pub fn killed(slow: &Slow) {
-    let mut child = in_checkout(slow, &["new", "fix", "A", "task"]);
-    signal("KILL", &format!("-{}", child.id()));
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
-    slow.quick();
-}
-
+#[track_caller]
 fn finished(test: &Test) {
     assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), "");
     let facts = test.json(&["show", "fix", "--json"]);
@@ -38,7 +19,7 @@ fn finished(test: &Test) {
     assert_eq!(facts["task"], "A task");
     assert_eq!(test.linked().len(), 1);
     assert_eq!(test.branches(), ["fix", "main"]);
-    assert!(!test.app().join(".git/worktrees/fix/index.lock").exists());
+    assert!(!private(&test.app(), "fix").join("index.lock").exists());
 }
 
 #[test]
@@ -48,8 +29,8 @@ fn list_shows_what_was_killed_as_creating() {
     slow.test
         .run(&["list"])
         .stdout(
-            "NAME  STATE     USED      EXPIRES     TASK\n\
-             fix   creating  just now  in 90 days  A task\n",
+            "  NAME  WORK      AGE  TASK\n  \
+               fix   creating  0s   A task\n",
         )
         .ok();
     let facts = slow.test.json(&["list", "--json"]);
@@ -116,7 +97,7 @@ fn what_was_killed_after_its_checkout_is_finished() {
     let hook =
         test.script("app/.git/hooks/post-checkout", "echo >\"$HOME/runs\"; cat \"$HOME/go\"");
     let mut child = in_checkout(&slow, &["new", "fix", "A", "task"]);
-    signal("KILL", &format!("-{}", child.id()));
+    kill("KILL", &format!("-{}", child.id()));
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     std::fs::remove_file(hook).unwrap();
     write(&test.at("fix/file"), "edited since\n");
@@ -135,7 +116,7 @@ fn interrupted(words: &[&str], name: &str, group: bool) {
     let before = test.git(&["for-each-ref"]);
     let child = in_checkout(&slow, words);
     let target = if group { format!("-{}", child.id()) } else { child.id().to_string() };
-    signal(name, &target);
+    kill(name, &target);
     if !group {
         slow.go();
     }
@@ -168,7 +149,8 @@ fn a_termination_takes_everything_back_but_a_branch_that_was_there() {
 #[test]
 fn an_interrupt_ends_the_wait_for_a_lock() {
     let test = Test::new();
-    let lock = File::create(test.app().join(".git/sandbox.lock")).unwrap();
+    std::fs::create_dir(test.app().join(".git/sandbox")).unwrap();
+    let lock = File::create(test.app().join(".git/sandbox/lock")).unwrap();
     lock.lock().unwrap();
     let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
     command.args(["new", "fix"]).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -177,7 +159,7 @@ fn an_interrupt_ends_the_wait_for_a_lock() {
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
     assert!(line.starts_with("waiting for "), "{line}");
-    signal("INT", &child.id().to_string());
+    kill("INT", &child.id().to_string());
     assert_eq!(ended(child).status.code(), Some(130));
     assert_eq!(test.branches(), ["main"]);
     assert_eq!(test.linked(), [""; 0]);

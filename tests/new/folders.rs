@@ -1,11 +1,14 @@
 //! Which folder a sandbox gets.
 
+use crate::fixture::state::private;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use crate::repo::{Test, names_in, tree, write};
+use crate::fixture::Test;
+use crate::fixture::files::{names_in, tree, write};
 
 /// The wanted folder is taken: it gets another one, and the user is told.
+#[track_caller]
 fn evades(test: &Test, branch: &str, wanted: &str, got: &str) {
     test.run(&["new", branch])
         .stdout(&format!("$ROOT/{got}\n"))
@@ -209,6 +212,7 @@ fn a_name_without_letters_gets_a_folder_all_the_same() {
 
 /// The only folder of `app` was deleted by hand; then `other/app` made its first sandbox, of the same
 /// name, in the home that nobody seemed to have.
+#[track_caller]
 fn superseded() -> Test {
     let test = Test::new();
     let path = test.new_sandbox(&["fix"]);
@@ -228,6 +232,7 @@ fn superseded() -> Test {
 }
 
 /// The folder and its entry are the other repository's, and whole.
+#[track_caller]
 fn others_is_whole(test: &Test) {
     assert_eq!(fs::read_to_string(test.at("fix/theirs")).unwrap(), "untracked\n");
     assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), "?? theirs");
@@ -240,14 +245,14 @@ fn a_folder_that_another_repository_has_now_is_gone_for_this_one() {
     assert_eq!(test.json(&["show", "fix", "--json"])["state"], "missing");
     test.run(&["rm", "fix"])
         .stderr(
-            "removed 'fix', whose folder was gone\n\
+            "removed 'fix', whose folder was gone; undo with: git sandbox restore fix-ID\n\
              kept 1 commit only here in refs/sandbox/kept/fix-ID\n",
         )
         .ok();
     assert_eq!(test.git(&["worktree", "list"]).lines().count(), 1);
     others_is_whole(&test);
     let kept = test.git(&["for-each-ref", "--format=%(refname)", "refs/sandbox/kept/"]);
-    assert_eq!(test.git(&["show", &format!("{kept}^:work")]), "committed");
+    assert_eq!(test.git(&["show", &format!("{kept}:work")]), "committed");
 }
 
 #[test]
@@ -319,7 +324,7 @@ fn a_forged_pointer_makes_no_sandbox_missing() {
     ] {
         let path = test.new_sandbox(&[name]);
         write(&path.join("file"), "mine\n");
-        let ours = test.app().join(".git/worktrees").join(name).join("HEAD");
+        let ours = private(&test.app(), name).join("HEAD");
         let mut shell = test.command("sh", &path);
         let done = shell.args(["-euc", forge]).env("OURS", ours).env("OTHER", &other).output();
         let done = done.unwrap();

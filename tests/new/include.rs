@@ -3,10 +3,17 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
-use crate::repo::{Test, chmod, names_in, tree, write};
+use rustix::process::Signal;
+
+use crate::fixture::Test;
+use crate::fixture::files::{chmod, names_in, tree, write};
+use crate::fixture::lab::PROGRAM;
+use crate::fixture::process::{ended, is_suspended, signal, until};
 
 const CREATED: &str = "created sandbox 'fix': new branch 'fix' from 'main'\n";
 
@@ -23,6 +30,7 @@ fn repository(ignored: &str, included: &str) -> Test {
 }
 
 /// Makes the sandbox `fix`, without a word of trouble; the main checkout stays as it was.
+#[track_caller]
 fn made(test: &Test) -> PathBuf {
     let files = || tree(&test.app(), &[".git"]);
     let before = files();
@@ -49,6 +57,59 @@ fn ignored_files_that_are_named_come_along() {
     }
     assert_eq!(names_in(&path), [".env", ".git", ".gitignore", "cache", "file", "sub"]);
     assert_eq!(names_in(&path.join("cache")), ["a", "c"]);
+}
+
+/// Makes a file with holes: bytes at its beginning and its middle, and nothing else.
+fn write_sparse(path: &Path, length: u64) {
+    let file = fs::File::create(path).unwrap();
+    file.set_len(length).unwrap();
+    file.write_all_at(b"begins", 0).unwrap();
+    file.write_all_at(b"middle", length / 2).unwrap();
+}
+
+#[test]
+fn a_file_with_holes_keeps_them() {
+    let test = repository("disk\n", "disk\n");
+    let length = 8 << 30;
+    write_sparse(&test.app().join("disk"), length);
+    test.run(&["new", "fix"]).stdout("$ROOT/fix\n").stderr(CREATED).ok();
+    let path = test.at("fix/disk");
+    let meta = fs::metadata(&path).unwrap();
+    assert_eq!(meta.len(), length);
+    assert!(meta.blocks() * 512 < 1 << 20, "{} blocks", meta.blocks());
+    let copy = fs::File::open(&path).unwrap();
+    for (text, at) in [(b"begins", 0), (b"middle", length / 2)] {
+        let mut bytes = [0; 6];
+        copy.read_exact_at(&mut bytes, at).unwrap();
+        assert_eq!(&bytes, text);
+    }
+}
+
+#[test]
+fn a_signal_ends_the_copying_of_a_file() {
+    let test = repository("/disk\n/other\n", "disk\nother\n");
+    test.git(&["config", "sandbox.setup", "touch setup-ran"]);
+    test.new_sandbox(&["first"]);
+    for name in ["disk", "other"] {
+        fs::write(test.app().join(name), vec![b'x'; 3 << 20]).unwrap();
+    }
+    let mut command = test.command(PROGRAM, &test.app());
+    // In the middle of the first file.
+    command.args(["new", "fix"]).env("GIT_SANDBOX_PAUSE_AT", "5").process_group(0);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("it is in the middle of a file", || is_suspended(child.id()));
+    assert_eq!(fs::metadata(test.at("fix/disk")).unwrap().len(), 1 << 20);
+    signal(child.id(), Signal::INT);
+    signal(child.id(), Signal::CONT);
+    let output = ended(child);
+    let said = String::from_utf8(output.stderr).unwrap();
+    let wanted = format!(
+        "{CREATED}warning: cannot copy to '$ROOT/fix/disk': interrupted; the sandbox stays\n\
+         error: interrupted\n"
+    );
+    assert_eq!((said, output.status.code()), (test.expand(&wanted), Some(130)));
+    assert_eq!(names_in(&test.at("fix")), [".git", ".gitignore", "file"]);
+    assert_eq!(test.json(&["show", "fix", "--json"])["state"], "ready");
 }
 
 #[test]
@@ -153,8 +214,7 @@ fn odd_names_come_along() {
 fn pipes_are_left_out() {
     let test = repository("/local/\n", "/local/\n");
     write(&test.app().join("local/a"), "a\n");
-    let pipe = test.app().join("local/pipe");
-    assert!(test.command("mkfifo", &test.home).arg(pipe).status().unwrap().success());
+    test.pipe("app/local/pipe");
     let path = test.new_sandbox(&["fix"]);
     assert_eq!(names_in(&path.join("local")), ["a"]);
 }

@@ -1,12 +1,14 @@
 //! Many at once: every one succeeds, one path for one name, nothing stray.
 
+use crate::fixture::state::private;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Child, Stdio};
 
-use crate::repo::{Test, ended, within, write};
+use crate::fixture::Test;
+use crate::fixture::process::{close_pipe, ended, read_pipe};
+use crate::fixture::slow::Slow;
 
 fn start(test: &Test, words: &[&str]) -> Child {
     let mut command = test.command("git", &test.app());
@@ -15,6 +17,7 @@ fn start(test: &Test, words: &[&str]) -> Child {
 }
 
 /// What each printed on stdout; each must succeed.
+#[track_caller]
 fn paths(children: Vec<Child>) -> Vec<String> {
     let outputs = children.into_iter().map(ended);
     let path = |output: std::process::Output| {
@@ -24,6 +27,7 @@ fn paths(children: Vec<Child>) -> Vec<String> {
     outputs.map(path).collect()
 }
 
+#[track_caller]
 fn all_clean(test: &Test, count: usize) {
     let linked = test.linked();
     assert_eq!(linked.len(), count);
@@ -49,7 +53,7 @@ fn twenty_different_ones_at_once() {
 
 #[test]
 fn twenty_at_once_share_five_spares() {
-    let spares = crate::spares::Spares::new(5);
+    let spares = crate::fixture::spares::Spares::new(5);
     let names: Vec<_> = (10..30).map(|number| format!("job-{number}")).collect();
     let children = names.iter().map(|name| start(&spares, &["new", name])).collect();
     let wanted = names.iter().map(|name| spares.at(name).to_string_lossy().into_owned());
@@ -57,7 +61,7 @@ fn twenty_at_once_share_five_spares() {
     all_clean(&spares, 20);
     assert_eq!(spares.branches(), [&names[..], &["main".into()]].concat());
     assert_eq!(spares.sandboxes(), names);
-    let entries = crate::repo::names_in(&spares.app().join(".git/worktrees"));
+    let entries = crate::fixture::files::names_in(&spares.app().join(".git/worktrees"));
     assert_eq!(entries.iter().filter(|name| name.starts_with("-spare-")).count(), 5);
 }
 
@@ -126,13 +130,14 @@ fn two_repositories_of_one_name_at_once() {
 #[test]
 fn new_waits_for_the_repository_lock() {
     let test = Test::new();
-    let lock = File::create(test.app().join(".git/sandbox.lock")).unwrap();
+    std::fs::create_dir(test.app().join(".git/sandbox")).unwrap();
+    let lock = File::create(test.app().join(".git/sandbox/lock")).unwrap();
     lock.lock().unwrap();
     let mut child = start(&test, &["new", "fix"]);
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
-    let lock_path = test.app().join(".git/sandbox.lock");
+    let lock_path = test.app().join(".git/sandbox/lock");
     assert_eq!(
         line,
         format!("waiting for another git sandbox to finish ('{}')\n", lock_path.display())
@@ -146,57 +151,6 @@ fn new_waits_for_the_repository_lock() {
     assert!(child.wait().unwrap().success());
 }
 
-/// What was written to a named pipe.
-fn said(pipe: &Path) -> String {
-    let pipe = pipe.to_owned();
-    within(|| std::fs::read_to_string(pipe).unwrap(), || ())
-}
-
-/// Ends the wait of whoever reads a named pipe.
-fn end(pipe: &Path) {
-    let pipe = pipe.to_owned();
-    within(|| drop(File::options().write(true).open(pipe).unwrap()), || ());
-}
-
-/// A repository whose checkout says on one pipe that it runs and waits on the other to go on.
-pub struct Slow {
-    pub test: Test,
-}
-
-impl Slow {
-    pub fn new() -> Slow {
-        let test = Test::new();
-        write(&test.app().join(".gitattributes"), "slow filter=slow\n");
-        write(&test.app().join("slow"), "slow\n");
-        test.git(&["add", "."]);
-        test.git(&["commit", "--quiet", "-m", "slow"]);
-        for pipe in ["runs", "go"] {
-            let made = test.command("mkfifo", &test.home).arg(pipe).status().unwrap();
-            assert!(made.success());
-        }
-        let smudge = test.script("smudge", "echo >\"$HOME/runs\"; cat <\"$HOME/go\" >&2; cat");
-        test.git(&["config", "filter.slow.smudge", &smudge.to_string_lossy()]);
-        test.git(&["config", "filter.slow.clean", "cat"]);
-        test.git(&["config", "filter.slow.required", "true"]);
-        Slow { test }
-    }
-
-    /// Waits until a checkout runs.
-    pub fn runs(&self) {
-        assert_eq!(said(&self.test.home.join("runs")), "\n");
-    }
-
-    /// Lets it go on.
-    pub fn go(&self) {
-        end(&self.test.home.join("go"));
-    }
-
-    /// From now on checkouts run through.
-    pub fn quick(&self) {
-        self.test.git(&["config", "filter.slow.smudge", "cat"]);
-    }
-}
-
 #[test]
 fn a_second_new_of_a_name_waits_for_the_first() {
     let slow = Slow::new();
@@ -208,7 +162,7 @@ fn a_second_new_of_a_name_waits_for_the_first() {
     let mut stderr = BufReader::new(second.stderr.take().unwrap());
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
-    let lock = test.app().join(".git/worktrees/fix/sandbox.lock");
+    let lock = private(&test.app(), "fix").join("sandbox.lock");
     assert!(line.starts_with("waiting for process "), "{line}");
     let end = format!(" (git-sandbox) to finish ('{}')\n", lock.display());
     assert!(line.ends_with(&end), "{line}");
@@ -244,7 +198,7 @@ fn a_first_new_that_ends_while_the_second_looks_is_resumed() {
     slow.runs();
     slow.quick();
     for pipe in ["listed", "answer"] {
-        assert!(test.command("mkfifo", &test.home).arg(pipe).status().unwrap().success());
+        test.pipe(pipe);
     }
     let path = test.fake_git(
         "case \"$*\" in *worktree*list*) ;; *) exec \"$GIT\" \"$@\" ;; esac\n\
@@ -255,11 +209,11 @@ fn a_first_new_that_ends_while_the_second_looks_is_resumed() {
     let mut second = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
     second.args(["new", "fix"]).env("PATH", path).stdout(Stdio::piped()).stderr(Stdio::piped());
     let second = second.process_group(0).spawn().unwrap();
-    assert_eq!(said(&test.home.join("listed")), "\n");
+    assert_eq!(read_pipe(&test.home.join("listed")), "\n");
     std::fs::remove_file(test.home.join("listed")).unwrap();
     slow.go();
     paths(vec![first]);
-    end(&test.home.join("answer"));
+    close_pipe(&test.home.join("answer"));
     let output = ended(second);
     assert_eq!(String::from_utf8(output.stderr).unwrap(), "resumed sandbox 'fix'\n");
     assert_eq!(output.status.code(), Some(0));

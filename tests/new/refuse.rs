@@ -3,8 +3,9 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::repo::{Test, write};
-use crate::usage::NEW;
+use crate::fixture::Test;
+use crate::fixture::files::write;
+use crate::fixture::usage::NEW;
 
 #[test]
 fn a_sentence_is_refused_with_a_slug() {
@@ -27,8 +28,8 @@ fn a_sentence_is_refused_with_a_slug() {
 fn names_that_are_gits_own_are_refused() {
     let test = Test::new();
     for (name, why, slug) in [
-        ("HEAD", "is git's own name for the current commit", "branch-head"),
-        ("@", "is git's own name for the current commit", "my-sandbox"),
+        ("HEAD", "is git's own name for the current commit", "branch-head --from HEAD"),
+        ("@", "is git's own name for the current commit", "my-sandbox --from @"),
         ("deadbeef1", "looks like an object id", "branch-deadbeef1"),
         ("refs/heads/x", "is a full ref name, not a branch name", "refs-heads-x"),
         ("a..b", "is not a valid branch name", "a-b"),
@@ -47,9 +48,54 @@ fn names_that_are_gits_own_are_refused() {
 }
 
 #[test]
+fn a_name_that_means_a_commit_is_refused_with_a_start() {
+    let test = Test::new();
+    test.commit(&test.app(), "file", "two\n");
+    test.git(&["tag", "v1.0", "HEAD~1"]);
+    test.git(&["tag", "-a", "-m", "release", "release"]);
+    test.git(&["update-ref", "refs/remotes/gone/HEAD", "HEAD"]);
+    let id = test.git(&["rev-parse", "HEAD"]);
+    let short = &id[..8];
+    let other = "names a ref that is not a branch";
+    let refusals = [
+        ("tags/v1.0", other, "tags-v1-0".to_owned()),
+        ("heads/main", other, "heads-main".to_owned()),
+        ("remotes/gone/HEAD", other, "remotes-gone-head".to_owned()),
+        ("gone/HEAD", other, "gone-head".to_owned()),
+        ("gone", other, "from-gone".to_owned()),
+        ("v1.0", "is a tag, not a branch", "v1-0".to_owned()),
+        ("release", "is a tag, not a branch", "from-release".to_owned()),
+        (&id, "looks like an object id", format!("branch-{id}")),
+        (short, "looks like an object id", format!("branch-{short}")),
+        ("HEAD~1", "is not a valid branch name", "head-1".to_owned()),
+    ];
+    let from =
+        |name: &str| if name == "HEAD~1" { "\"HEAD~1\"".to_owned() } else { name.to_owned() };
+    let check = || {
+        for (name, why, slug) in &refusals {
+            let hint = format!("git sandbox new {slug} --from {}", from(name));
+            test.run(&["new", name])
+                .stderr(&format!("error: '{name}' {why}\nhint: {hint}\n"))
+                .refused();
+        }
+    };
+    check();
+    test.git(&["pack-refs", "--all"]);
+    check();
+    // A branch of that name is what it was.
+    test.git(&["branch", "release"]);
+    test.run(&["new", "release"])
+        .stdout("$ROOT/release\n")
+        .stderr("created sandbox 'release': branch 'release'\n")
+        .ok();
+}
+
+#[test]
 fn what_a_hint_says_can_be_pasted() {
     let test = Test::new();
-    for name in ["HEAD", "Fix the login bug", "main", "It's $5 off"] {
+    test.git(&["tag", "v1.0"]);
+    test.git(&["tag", "v2"]);
+    for name in ["HEAD", "v1.0", "v2", "HEAD~0", "Fix the login bug", "main", "It's $5 off"] {
         let refused = test.run(&["new", name]).output();
         assert_eq!(refused.status.code(), Some(1));
         let words = String::from_utf8(refused.stderr).unwrap();

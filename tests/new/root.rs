@@ -2,13 +2,22 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Stdio;
 
-use crate::repo::{Test, chmod, write};
+use rustix::process::Signal;
+
+use crate::fixture::Test;
+use crate::fixture::files::{chmod, names_in, write};
+use crate::fixture::lab::PROGRAM;
+use crate::fixture::process::{ended, is_suspended, signal, until};
+use crate::fixture::time::set_day;
 
 const NOBODY: u32 = 65534;
 
 const CREATED: &str = "created sandbox 'fix': new branch 'fix' from 'main'\n";
+const OWN: &str = "hint: use a folder of your own, such as '--root ~/sandboxes'\n";
 const ELSEWHERE: &str = "hint: git config sandbox.root '../{project}-worktrees'\n";
 
 #[test]
@@ -124,15 +133,36 @@ fn a_root_inside_a_bare_repository_is_refused() {
 }
 
 #[test]
-fn a_dir_inside_a_worktree_is_the_users_choice() {
+fn a_dir_inside_the_repository_is_refused() {
     let test = Test::new();
     write(&test.app().join(".git/info/exclude"), "/trees/\n");
-    test.run(&["new", "fix", "--dir", "trees"]).stdout("$APP/trees/fix\n").stderr(CREATED).ok();
+    fs::create_dir(test.app().join("sub")).unwrap();
+    let outside = "hint: use a folder outside, such as '--dir $HOME'\n";
+    for (dir, shown) in [(".", "$APP"), ("trees", "$APP/trees"), ("sub/../sub", "$APP/sub")] {
+        test.run(&["new", "fix", "--dir", dir])
+            .stderr(&format!(
+                "error: cannot keep sandboxes in '{shown}': it is inside the worktree '$APP'\n{outside}"
+            ))
+            .refused();
+    }
+    test.run(&["new", "fix", "--dir", ".git/x"])
+        .stderr(&format!(
+            "error: cannot keep sandboxes in '$APP/.git/x': it is inside the repository\n{outside}"
+        ))
+        .refused();
+    let other = test.new_sandbox(&["other"]);
+    test.run(&["new", "fix", "--dir", other.to_str().unwrap()])
+        .stderr(&format!(
+            "error: cannot keep sandboxes in '$ROOT/other': \
+             it is inside the worktree '$ROOT/other'\n{outside}"
+        ))
+        .refused();
 }
 
+#[track_caller]
 fn root_refused(test: &Test, root: &Path, why: &str) {
     test.run(&["new", "fix", "--root", root.to_str().unwrap()])
-        .stderr(&format!("error: cannot keep sandboxes in '{}': {why}\n", root.display()))
+        .stderr(&format!("error: cannot keep sandboxes in '{}': {why}\n{OWN}", root.display()))
         .refused();
 }
 
@@ -147,8 +177,9 @@ fn a_root_that_is_a_file_is_refused() {
 fn a_root_below_a_file_is_refused() {
     let test = Test::new();
     write(&test.home.join("file"), "mine\n");
-    let refused = test.run(&["new", "fix", "--root", "../file/trees"]);
-    refused.stderr("error: cannot use '$HOME/file/trees': not a directory\n").refused();
+    let why = format!("'{}' is not a folder", test.home.join("file").display());
+    root_refused(&test, &test.home.join("file/trees"), &why);
+    root_refused(&test, Path::new("/dev/null/x"), "'/dev/null' is not a folder");
 }
 
 #[test]
@@ -164,11 +195,113 @@ fn a_root_that_others_may_write_to_is_refused() {
     let test = Test::new();
     let root = test.home.join("trees");
     fs::create_dir(&root).unwrap();
-    for mode in [0o777, 0o770, 0o1777] {
+    for mode in [0o777, 0o770] {
         chmod(&root, mode);
-        let why = "others may write to it\nhint: chmod go-w $HOME/trees";
-        root_refused(&test, &root, &why.replace("$HOME", test.home.to_str().unwrap()));
+        test.run(&["new", "fix", "--root", root.to_str().unwrap()])
+            .stderr(
+                "error: cannot keep sandboxes in '$HOME/trees': others may write to it\n\
+                 hint: chmod go-w $HOME/trees\n",
+            )
+            .refused();
     }
+}
+
+#[test]
+fn no_hint_changes_the_mode_of_a_folder_for_everybody() {
+    let test = Test::new();
+    let root = test.home.join("trees");
+    fs::create_dir(&root).unwrap();
+    chmod(&root, 0o1777);
+    root_refused(&test, &root, "others may write to it");
+    root_refused(&test, Path::new("/tmp"), "others may write to it");
+}
+
+#[test]
+fn a_root_below_a_folder_of_a_group_is_refused() {
+    let test = Test::new();
+    let open = test.home.join("open");
+    fs::create_dir(&open).unwrap();
+    chmod(&open, 0o775);
+    if test.am_root() {
+        // Only root is in root's group.
+        test.new_sandbox(&["first", "--root", open.join("mine").to_str().unwrap()]);
+        chown(&open, None, Some(NOBODY)).unwrap();
+        let why = format!("others may replace '{}'", open.join("trees").display());
+        root_refused(&test, &open.join("trees"), &why);
+    }
+    // In a sticky one only the owner may replace what is theirs.
+    chmod(&open, 0o1775);
+    test.new_sandbox(&["second", "--root", open.join("own").to_str().unwrap()]);
+}
+
+#[test]
+fn a_root_below_a_folder_of_another_user_is_refused() {
+    let test = Test::new();
+    if !test.am_root() {
+        // Every folder that this user may write to is theirs or open to all users.
+        return;
+    }
+    let theirs = test.home.join("theirs");
+    fs::create_dir_all(theirs.join("trees")).unwrap();
+    chown(&theirs, Some(1234), None).unwrap();
+    let why = format!("others may replace '{}'", theirs.join("trees").display());
+    root_refused(&test, &theirs.join("trees"), &why);
+}
+
+/// Starts `new` and lets another process make the root just before `new` does.
+fn made_first(make: impl Fn(&Path)) -> (Test, std::process::Output) {
+    let test = Test::new();
+    let root = test.home.join("trees");
+    let mut command = test.command(PROGRAM, &test.app());
+    command.args(["new", "fix", "--root", root.to_str().unwrap()]).env("GIT_SANDBOX_PAUSE_AT", "1");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let child = command.spawn().unwrap();
+    until("new waits", || is_suspended(child.id()));
+    make(&root);
+    signal(child.id(), Signal::CONT);
+    let output = ended(child);
+    (test, output)
+}
+
+#[test]
+fn a_root_that_another_user_makes_first_is_not_used() {
+    let (test, output) = made_first(|root| {
+        fs::create_dir(root).unwrap();
+        chmod(root, 0o777);
+    });
+    let said = String::from_utf8(output.stderr).unwrap();
+    let wanted = "error: cannot keep sandboxes in '$HOME/trees': others may write to it\n\
+                  hint: chmod go-w $HOME/trees\n";
+    assert_eq!((said, output.status.code()), (test.expand(wanted), Some(1)));
+    assert_eq!(names_in(&test.home.join("trees")), [""; 0]);
+    assert_eq!(test.branches(), ["main"]);
+}
+
+#[test]
+fn a_link_that_another_user_makes_first_is_not_followed() {
+    let (test, output) = made_first(|root| {
+        let victim = root.with_file_name("victim");
+        fs::create_dir(&victim).unwrap();
+        symlink(&victim, root).unwrap();
+        if fs::metadata(&victim).unwrap().uid() == 0 {
+            lchown(root, Some(NOBODY), Some(NOBODY)).unwrap();
+        } else {
+            chmod(&victim, 0o777);
+        }
+    });
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(names_in(&test.home.join("victim")), [""; 0]);
+    assert_eq!(test.branches(), ["main"]);
+}
+
+#[test]
+fn a_root_that_another_command_of_ours_makes_first_is_used() {
+    let (test, output) = made_first(|root| {
+        fs::create_dir(root).unwrap();
+        chmod(root, 0o700);
+    });
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(names_in(&test.home.join("trees")), ["app"]);
 }
 
 #[test]
@@ -215,7 +348,7 @@ fn a_symlink_that_another_user_could_change_is_refused() {
     if test.am_root() {
         lchown(&link, Some(NOBODY), Some(NOBODY)).unwrap();
     } else {
-        chmod(&folder, 0o770);
+        chmod(&folder, 0o777);
     }
     let why = format!("others may change the symlink '{}'", link.display());
     root_refused(&test, &link.join("trees"), &why);
@@ -242,7 +375,7 @@ fn a_symlink_for_the_projects_folder_does_not_lead_elsewhere() {
     symlink(test.home.join("elsewhere"), test.root()).unwrap();
     let made = test.new_sandbox(&["fix"]);
     assert!(made.starts_with(test.root().parent().unwrap()), "{}", made.display());
-    assert_eq!(crate::repo::names_in(&test.home.join("elsewhere")), ["notes"]);
+    assert_eq!(names_in(&test.home.join("elsewhere")), ["notes"]);
 }
 
 #[test]
@@ -254,6 +387,89 @@ fn without_a_home_there_is_no_default_root() {
         .stderr(
             "error: cannot keep sandboxes in '~/.cache/git-sandbox/worktrees': HOME is not set\n\
              hint: git config --global sandbox.root <folder>\n",
+        )
+        .refused();
+}
+
+#[test]
+fn a_root_may_name_the_folder_of_each_sandbox() {
+    let test = Test::new();
+    test.git(&["config", "sandbox.root", "../{project}.{folder}"]);
+    test.run(&["new", "feat/ui", "A task"])
+        .stdout("$HOME/app.feat-ui\n")
+        .stderr("created sandbox 'app.feat-ui': new branch 'feat/ui' from 'main'\n")
+        .ok();
+    // A neighbour is found as the main worktree finds it.
+    assert!(test.home.join("app.feat-ui/../.gitconfig").is_file());
+    test.run(&["path", "feat/ui"]).stdout("$HOME/app.feat-ui\n").ok();
+    test.run(&["new", "feat-ui"])
+        .stdout("$HOME/app.feat-ui-2\n")
+        .stderr(
+            "folder 'app.feat-ui' is taken: using 'app.feat-ui-2'\n\
+             created sandbox 'app.feat-ui-2': new branch 'feat-ui' from 'main'\n",
+        )
+        .ok();
+    test.run(&["new", "--detach", "x"])
+        .stdout("$HOME/app.exploration-x\n")
+        .stderr("created sandbox 'app.exploration-x': detached at 'main'\n")
+        .ok();
+    let listed = test.json(&["list", "--json"]);
+    let fact = |key: &str| -> Vec<String> {
+        listed.as_array().unwrap().iter().map(|one| one[key].to_string()).collect()
+    };
+    assert_eq!(fact("managed"), ["true", "true", "true"]);
+    assert_eq!(fact("class"), ["\"transient\"", "\"persistent\"", "\"persistent\""]);
+    test.run(&["rename", "feat/ui", "new"])
+        .stdout("$HOME/app.new\n")
+        .stderr("renamed sandbox 'app.feat-ui' to 'app.new': branch 'feat/ui' is now 'new'\n")
+        .ok();
+    test.run(&["rename", "app.exploration-x", "y"])
+        .stdout("$HOME/app.exploration-y\n")
+        .stderr("renamed sandbox 'app.exploration-x' to 'app.exploration-y'\n")
+        .ok();
+    // Removing and restoring leave nothing but the trash beside them.
+    test.run(&["rm", "new"])
+        .stderr("removed 'app.new' (nothing to lose); undo with: git sandbox restore app-new-ID\n")
+        .ok();
+    assert!(!test.home.join("app.new").exists());
+    assert!(test.home.join(".git-sandbox").is_dir());
+    test.run(&["restore", "app.new"]).stdout("$HOME/app.new\n").stderr("restored 'app.new'\n").ok();
+}
+
+#[test]
+fn among_other_folders_only_what_we_made_is_managed() {
+    let test = Test::new();
+    test.git(&["config", "sandbox.root", "../{project}.{folder}"]);
+    test.new_sandbox(&["ours"]);
+    test.git(&["worktree", "add", "--quiet", "-b", "theirs", "../app.theirs"]);
+    test.git(&["worktree", "add", "--quiet", "-b", "other", "../other"]);
+    let managed = |name: &str| test.json(&["show", "--json", name])["managed"].clone();
+    assert_eq!([managed("ours"), managed("theirs"), managed("other")], [true, false, false]);
+    for name in ["app.ours", "app.theirs"] {
+        set_day(&test.home.join(name), 2);
+    }
+    let output = test.run(&["reap", "--older-than", "5"]).output();
+    assert!(output.status.success());
+    assert_eq!(output.stdout, b"app.ours: retired: unused for 29 days\n");
+    assert!(test.home.join("app.theirs").is_dir() && !test.home.join("app.ours").exists());
+}
+
+#[test]
+fn the_folder_stands_at_the_end_of_a_root_only() {
+    let test = Test::new();
+    for root in ["../{folder}/x", "../{folder}.{project}", "../{folder}-{folder}"] {
+        test.run(&["new", "fix", "--root", root])
+            .stderr(&format!(
+                "error: cannot keep sandboxes in '{root}': '{{folder}}' can stand at its end only\n\
+                 hint: git config sandbox.root '../{{project}}.{{folder}}'\n"
+            ))
+            .refused();
+    }
+    test.run(&["new", "fix", "--root", "{folder}"])
+        .stderr(
+            "error: cannot keep sandboxes in '$APP/.git-sandbox': \
+             it is inside the worktree '$APP'\n\
+             hint: git config sandbox.root '../{project}-worktrees'\n",
         )
         .refused();
 }

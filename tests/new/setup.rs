@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use crate::repo::{Test, names_in, write};
+use crate::fixture::Test;
+use crate::fixture::files::{names_in, write};
 
 const CREATED: &str = "created sandbox 'fix': new branch 'fix' from 'main'\n";
 
@@ -139,7 +140,7 @@ fn they_do_not_hold_the_lock_of_the_repository() {
 
 #[test]
 fn a_daemon_of_theirs_keeps_nobody_waiting() {
-    let test = crate::session::Lab::new();
+    let test = crate::fixture::lab::Lab::new();
     test.git(&["config", "sandbox.setup", "{ cd / && exec sleep 600; } >/dev/null 2>&1 &"]);
     test.run(&["new", "fix"]).stdout("$ROOT/fix\n").stderr(CREATED).ok();
     // It has neither our stderr nor the lock that a sandbox is made under.

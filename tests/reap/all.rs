@@ -1,16 +1,24 @@
 //! `git sandbox reap --all`: across repositories, at once with others, and at what cost.
 
+use crate::fixture::state::{is_registered, private};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, SystemTime};
 
-use crate::removal::{same, state, trashed};
-use crate::repo::{Run, Test, ended, tree, write};
-use crate::stale::{after, reap, room, set_time, set_times, succeeds, summary};
+use crate::fixture::diff::same;
+use crate::fixture::files::{room, tree, write};
+use crate::fixture::process::ended;
+use crate::fixture::reap::{nothing, reap, summary};
+use crate::fixture::run::succeeds;
+use crate::fixture::state::state;
+use crate::fixture::time::{after, set_time, set_times};
+use crate::fixture::trash::trashed;
+use crate::fixture::{Run, Test};
 
 /// Two repositories with a sandbox each; that of `app` is kept for 10 days, that of `zoo` for 90.
+#[track_caller]
 fn two() -> (Test, PathBuf, PathBuf) {
     let test = Test::new();
     let zoo = test.init("zoo", &[]);
@@ -35,7 +43,10 @@ fn each_repository_goes_by_its_own_config_from_anywhere() {
         let line = "fix-app: retired: unused for 20 days\n";
         let last = summary(1, 0, 0, room(&ours));
         let before = tree(&test.home, &["sandbox.lock"]);
-        all(&test, &dir, 20, &["--dry-run"]).stdout(line).stderr(&last).ok();
+        all(&test, &dir, 20, &["--dry-run"])
+            .stdout("fix-app: would retire: unused for 20 days\n")
+            .stderr(&last)
+            .ok();
         same(&tree(&test.home, &["sandbox.lock"]), &before);
         all(&test, &dir, 20, &[]).stdout(line).stderr(&last).ok();
         assert!(!ours.exists());
@@ -61,7 +72,7 @@ fn without_all_only_this_repository_is_reaped() {
 fn without_anything_there_is_nothing_to_do() {
     let test = Test::bare();
     let before = tree(&test.home, &[]);
-    all(&test, &test.home, 0, &[]).stderr(&summary(0, 0, 0, 0)).ok();
+    all(&test, &test.home, 0, &[]).stderr(&nothing(0)).ok();
     all(&test, &test.home, 0, &["--json"]).stdout("[]\n").ok();
     assert_eq!(tree(&test.home, &[]), before);
 }
@@ -181,7 +192,7 @@ fn four_purges_at_once_do_no_harm() {
         let output = ended(child);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-    crate::stale::wait_for_trash(&test, 0);
+    crate::fixture::trash::wait_for_trash(&test, 0);
     assert_eq!(test.sandboxes(), ["fix-app"]);
     assert_eq!(test.branches(), ["fix-app", "main", "old-1", "old-2", "old-3"]);
     assert_eq!(test.linked(), [ours.to_string_lossy()]);
@@ -194,7 +205,7 @@ fn unmounted(days: u64) -> Test {
     test.git(&["worktree", "add", "--quiet", "-b", "work", &stick.display().to_string()]);
     fs::rename(test.home.join("stick"), test.home.join("unmounted")).unwrap();
     let then = SystemTime::now() - Duration::from_secs(days * 86_400);
-    let entry = test.app().join(".git/worktrees/work");
+    let entry = private(&test.app(), "work");
     for name in ["index", "gitdir", "HEAD", "logs/HEAD"] {
         fs::File::open(entry.join(name)).unwrap().set_modified(then).unwrap();
     }
@@ -206,8 +217,8 @@ fn a_worktree_on_an_unmounted_disk_survives() {
     let test = unmounted(80);
     let before = tree(&test.home, &["sandbox.lock"]);
     for days in [0, 5000] {
-        reap(&test, days, &["--force"]).stderr(&summary(0, 0, 0, 0)).ok();
-        all(&test, &test.app(), days, &[]).stderr(&summary(0, 0, 0, 0)).ok();
+        reap(&test, days, &["--force"]).stderr(&nothing(1)).ok();
+        all(&test, &test.app(), days, &[]).stderr(&nothing(1)).ok();
     }
     same(&tree(&test.home, &["sandbox.lock"]), &before);
     fs::rename(test.home.join("unmounted"), test.home.join("stick")).unwrap();
@@ -217,20 +228,21 @@ fn a_worktree_on_an_unmounted_disk_survives() {
 #[test]
 fn an_entry_goes_when_gc_would_drop_it() {
     let test = unmounted(100);
-    reap(&test, 0, &["--dry-run"]).stderr(&summary(0, 0, 0, 0)).ok();
-    assert!(test.app().join(".git/worktrees/work").exists());
+    reap(&test, 0, &["--dry-run"]).stderr(&nothing(1)).ok();
+    assert!(is_registered(&test.app(), "work"));
     test.git(&["config", "gc.worktreePruneExpire", "never"]);
-    reap(&test, 0, &[]).stderr(&summary(0, 0, 0, 0)).ok();
-    assert!(test.app().join(".git/worktrees/work").exists());
+    reap(&test, 0, &[]).stderr(&nothing(1)).ok();
+    assert!(is_registered(&test.app(), "work"));
     test.git(&["config", "--unset", "gc.worktreePruneExpire"]);
-    reap(&test, 0, &[]).stderr(&summary(0, 0, 0, 0)).ok();
-    assert!(!test.app().join(".git/worktrees/work").exists());
+    let line = "work: retired: its folder was gone\n";
+    reap(&test, 0, &[]).stdout(line).stderr(&summary(1, 0, 0, 0)).ok();
+    assert!(!is_registered(&test.app(), "work"));
     assert_eq!(test.branches(), ["main", "work"]);
     assert!(test.home.join("unmounted/work/file").exists());
     let test = unmounted(3);
     test.git(&["config", "gc.worktreePruneExpire", "2.days.ago"]);
-    reap(&test, 0, &[]).stderr(&summary(0, 0, 0, 0)).ok();
-    assert!(!test.app().join(".git/worktrees/work").exists());
+    reap(&test, 0, &[]).stdout(line).stderr(&summary(1, 0, 0, 0)).ok();
+    assert!(!is_registered(&test.app(), "work"));
 }
 
 /// Many sandboxes, copied from one without git's help.
@@ -242,7 +254,7 @@ fn many(count: usize) -> Test {
         let name = format!("exploration-{number}");
         let (folder, entry) = (test.at(&name), worktrees.join(&name));
         for file in ["HEAD", "commondir", "index", "logs/HEAD", "sandbox.json"] {
-            let text = fs::read(worktrees.join("exploration-0").join(file)).unwrap();
+            let text = fs::read(private(&test.app(), "exploration-0").join(file)).unwrap();
             fs::create_dir_all(entry.join(file).parent().unwrap()).unwrap();
             fs::write(entry.join(file), text).unwrap();
         }
@@ -265,7 +277,7 @@ fn two_hundred_that_are_not_stale_cost_one_list_and_no_status() {
         test.program(&test.app(), words)
             .env("PATH", &path)
             .env("GIT_SANDBOX_NOW", after(29))
-            .stderr(&summary(0, 0, 0, 0))
+            .stderr(&nothing(200))
             .ok();
         let calls = fs::read_to_string(&log).unwrap();
         let count = |word: &str| calls.lines().filter(|call| call.contains(word)).count();

@@ -6,9 +6,15 @@
 use std::fs;
 use std::process::Command;
 
-use crate::removal::{same, state, trashed};
-use crate::repo::{Run, Test, finished, tree};
-use crate::stale::{after, room, set_time, succeeds, summary};
+use crate::fixture::diff::same;
+use crate::fixture::files::{room, tree};
+use crate::fixture::process::finished;
+use crate::fixture::reap::summary;
+use crate::fixture::run::succeeds;
+use crate::fixture::state::state;
+use crate::fixture::time::{after, set_time};
+use crate::fixture::trash::trashed;
+use crate::fixture::{Run, Test};
 
 /// With a sandbox `old` that is stale on the 94th day.
 fn with_old() -> Test {
@@ -27,6 +33,7 @@ fn command(test: &Test, days: i64, lead: &[&str], words: &[&str]) -> Command {
 }
 
 /// Runs it and waits for everything it started. What it said.
+#[track_caller]
 fn with_all_it_starts(command: &mut Command) -> String {
     let output = finished(command);
     let said = String::from_utf8(output.stderr).unwrap();

@@ -2,12 +2,16 @@
 
 use serde_json::json;
 
-use crate::removal::{
-    Format, collect_garbage, kept, main_checkout, repository, same, state, trashed,
-};
-use crate::repo::{Test, tree, write};
-use crate::stale::{after, only_one, reap, room, set_time, set_times, succeeds, summary};
-use crate::work::commit;
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{room, tree, write};
+use crate::fixture::reap::{nothing, reap, summary};
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::run::succeeds;
+use crate::fixture::state::{changes_nothing, collect_garbage, kept, main_checkout, state};
+use crate::fixture::time::{after, set_time, set_times};
+use crate::fixture::trash::{only_one, trashed};
+use crate::fixture::work::commit;
 
 /// With a sandbox called `fix` and an exploration called `exploration-look`, both just made.
 fn two() -> Test {
@@ -17,23 +21,12 @@ fn two() -> Test {
     test
 }
 
-fn nothing_of(freed: u64) -> String {
-    summary(0, 0, 0, freed)
-}
-
-/// Nothing at all may change below the home, but what is in a lock file.
-fn changes_nothing(test: &Test, act: impl FnOnce()) {
-    let before = tree(&test.home, &["sandbox.lock"]);
-    act();
-    same(&tree(&test.home, &["sandbox.lock"]), &before);
-}
-
 #[test]
 fn explorations_are_kept_for_30_days_and_branches_for_90() {
     let test = two();
     let (fix, look) = (test.at("fix"), test.at("exploration-look"));
     let neighbour = state(&test, &fix);
-    changes_nothing(&test, || reap(&test, 29, &[]).stderr(&nothing_of(0)).ok());
+    changes_nothing(&test, || reap(&test, 29, &[]).stderr(&nothing(2)).ok());
     let freed = room(&look);
     reap(&test, 31, &[])
         .stdout("exploration-look: retired: unused for 31 days\n")
@@ -41,11 +34,11 @@ fn explorations_are_kept_for_30_days_and_branches_for_90() {
         .ok();
     assert!(!look.exists());
     same(&state(&test, &fix), &neighbour);
-    changes_nothing(&test, || reap(&test, 32, &[]).stderr(&nothing_of(0)).ok());
+    changes_nothing(&test, || reap(&test, 32, &[]).stderr(&nothing(1)).ok());
     let freed = room(&fix);
     // Otherwise the trash is emptied too.
     test.git(&["config", "sandbox.trashExpiryDays", "never"]);
-    changes_nothing(&test, || reap(&test, 89, &[]).stderr(&nothing_of(0)).ok());
+    changes_nothing(&test, || reap(&test, 89, &[]).stderr(&nothing(1)).ok());
     reap(&test, 91, &[])
         .stdout("fix: retired: unused for 91 days\n")
         .stderr(&summary(1, 0, 0, freed))
@@ -59,9 +52,9 @@ fn explorations_are_kept_for_30_days_and_branches_for_90() {
 fn periods_end_to_the_second() {
     let test = two();
     let at = |time: &str| test.run(&["reap", "--dry-run"]).env("GIT_SANDBOX_NOW", time);
-    at("2026-03-02T11:59:59Z").stderr(&nothing_of(0)).ok();
+    at("2026-03-02T11:59:59Z").stderr(&nothing(2)).ok();
     at("2026-03-02T12:00:00Z")
-        .stdout("exploration-look: retired: unused for 30 days\n")
+        .stdout("exploration-look: would retire: unused for 30 days\n")
         .stderr(&summary(1, 0, 0, room(&test.at("exploration-look"))))
         .ok();
 }
@@ -72,7 +65,7 @@ fn a_promoted_exploration_is_kept_as_a_branch_is() {
     let look = test.at("exploration-look");
     test.git_in(&look, &["checkout", "--quiet", "-b", "promoted"]);
     set_time(&look, 0);
-    reap(&test, 89, &[]).stderr(&nothing_of(0)).ok();
+    reap(&test, 89, &[]).stderr(&nothing(2)).ok();
     let freed = room(&look) + room(&test.at("fix"));
     reap(&test, 91, &[])
         .stdout("exploration-look: retired: unused for 91 days\nfix: retired: unused for 91 days\n")
@@ -86,11 +79,11 @@ fn a_branch_called_exploration_is_kept_as_a_branch_is() {
     let test = repository(Format::Files).unwrap();
     let path = test.new_sandbox(&["exploration-x"]);
     assert_eq!(path, test.at("branch-exploration-x"));
-    reap(&test, 89, &[]).stderr(&nothing_of(0)).ok();
+    reap(&test, 89, &[]).stderr(&nothing(1)).ok();
     // Detached for a while: the name still says what it was made for.
     test.git_in(&path, &["checkout", "--quiet", "--detach"]);
     set_time(&path, 0);
-    reap(&test, 89, &[]).stderr(&nothing_of(0)).ok();
+    reap(&test, 89, &[]).stderr(&nothing(1)).ok();
     assert!(path.exists());
 }
 
@@ -99,11 +92,11 @@ fn config_environment_and_option_set_the_periods() {
     let test = two();
     let (fix, look) = (room(&test.at("fix")), room(&test.at("exploration-look")));
     let dry = |words: &[&str]| reap(&test, 10, &[&["--dry-run"], words].concat());
-    let retired = |name: &str| format!("{name}: retired: unused for 10 days\n");
+    let retired = |name: &str| format!("{name}: would retire: unused for 10 days\n");
     test.git(&["config", "sandbox.branchExpiryDays", "10"]);
     dry(&[]).stdout(&retired("fix")).stderr(&summary(1, 0, 0, fix)).ok();
-    dry(&[]).env("GIT_SANDBOX_BRANCH_EXPIRY_DAYS", "11").stderr(&nothing_of(0)).ok();
-    dry(&[]).env("GIT_SANDBOX_BRANCH_EXPIRY_DAYS", "never").stderr(&nothing_of(0)).ok();
+    dry(&[]).env("GIT_SANDBOX_BRANCH_EXPIRY_DAYS", "11").stderr(&nothing(2)).ok();
+    dry(&[]).env("GIT_SANDBOX_BRANCH_EXPIRY_DAYS", "never").stderr(&nothing(2)).ok();
     dry(&[])
         .env("GIT_SANDBOX_HEADLESS_EXPIRY_DAYS", "0")
         .stdout(&(retired("exploration-look") + &retired("fix")))
@@ -112,7 +105,7 @@ fn config_environment_and_option_set_the_periods() {
     test.git(&["config", "sandbox.headlessExpiryDays", "9"]);
     test.git(&["config", "sandbox.branchExpiryDays", "never"]);
     dry(&[]).stdout(&retired("exploration-look")).stderr(&summary(1, 0, 0, look)).ok();
-    dry(&["--older-than", "11"]).stderr(&nothing_of(0)).ok();
+    dry(&["--older-than", "11"]).stderr(&nothing(2)).ok();
     dry(&["--older-than", "10"])
         .stdout(&(retired("exploration-look") + &retired("fix")))
         .stderr(&summary(2, 0, 0, fix + look))
@@ -125,7 +118,7 @@ fn never_is_never() {
     let test = two();
     test.git(&["config", "sandbox.headlessExpiryDays", "never"]);
     test.git(&["config", "sandbox.branchExpiryDays", "never"]);
-    changes_nothing(&test, || reap(&test, 100_000, &[]).stderr(&nothing_of(0)).ok());
+    changes_nothing(&test, || reap(&test, 100_000, &[]).stderr(&nothing(2)).ok());
 }
 
 #[test]
@@ -179,14 +172,14 @@ fn wrong_usage_changes_nothing() {
         }
         let mut outside = test.run_in(&test.home, &["reap"]);
         outside = outside.env("GIT_SANDBOX_NOW", after(100));
-        outside.stderr("error: git sandbox can only be used within a Git repository\n").code(1);
+        outside.stderr(crate::fixture::usage::OUTSIDE).code(1);
     });
 }
 
 #[test]
 fn a_clock_set_back_makes_nothing_stale() {
     let test = two();
-    changes_nothing(&test, || reap(&test, -1000, &[]).stderr(&nothing_of(0)).ok());
+    changes_nothing(&test, || reap(&test, -1000, &[]).stderr(&nothing(2)).ok());
 }
 
 #[test]
@@ -195,13 +188,13 @@ fn a_time_in_the_future_counts_as_now() {
     let fix = test.at("fix");
     set_time(&fix, 1000);
     set_time(&test.at("exploration-look"), 1000);
-    changes_nothing(&test, || reap(&test, 500, &[]).stderr(&nothing_of(0)).ok());
+    changes_nothing(&test, || reap(&test, 500, &[]).stderr(&nothing(2)).ok());
     // A file from the future is one that was written just now.
     set_times(&fix, 0);
     write(&fix.join("a"), "mine\n");
     set_time(&fix.join("a"), 1000);
     set_time(&fix, 0);
-    changes_nothing(&test, || reap(&test, 500, &[]).stderr(&nothing_of(0)).ok());
+    changes_nothing(&test, || reap(&test, 500, &[]).stderr(&nothing(2)).ok());
 }
 
 #[test]
@@ -221,11 +214,14 @@ fn a_dry_run_says_the_same_and_changes_nothing_at_all() {
 dirty: kept: 2 uncommitted changes
 exploration-look: retired: unused for 94 days
 fix: retired: unused for 94 days
-old-ID: purged: in the trash for 94 days
+old-ID: put away: in the trash for 94 days
 ";
     let whole = tree(&test.home, &[]);
     for short in ["--dry-run", "-n"] {
-        reap(&test, 94, &[short]).stdout(lines).stderr(&summary(2, 1, 1, freed)).ok();
+        let would = lines
+            .replace(": retired:", ": would retire:")
+            .replace(": put away:", ": would put away:");
+        reap(&test, 94, &[short]).stdout(&would).stderr(&summary(2, 1, 1, freed)).ok();
         same(&tree(&test.home, &[]), &whole);
     }
     reap(&test, 94, &[]).stdout(lines).stderr(&summary(2, 1, 1, freed)).ok();
@@ -259,7 +255,7 @@ fn json_says_what_became_of_each() {
     succeeds(reap(&test, 94, &["--force"]));
     let purged = answer(&["--json", "--dry-run", "--purge"]);
     let actions = purged.as_array().unwrap().iter().map(|row| row["action"].as_str().unwrap());
-    assert_eq!(actions.collect::<Vec<_>>(), ["kept", "would-purge", "would-purge"]);
+    assert_eq!(actions.collect::<Vec<_>>(), ["would-put-away", "would-put-away", "would-put-away"]);
 }
 
 #[test]
@@ -295,11 +291,11 @@ fn commits_of_a_detached_head_are_kept_through_gc_and_purge() {
     let name = kept(&test);
     assert!(name.starts_with("refs/sandbox/kept/exploration-look-"), "{name}");
     collect_garbage(&test);
-    assert_eq!(test.git(&["rev-parse", &format!("{name}^")]), tip);
+    assert_eq!(test.git(&["rev-parse", &name]), tip);
     succeeds(reap(&test, 31, &["--purge"]));
-    crate::stale::wait_for_trash(&test, 0);
+    crate::fixture::trash::wait_for_trash(&test, 0);
     collect_garbage(&test);
-    assert_eq!(test.git(&["rev-parse", &format!("{name}^")]), tip);
+    assert_eq!(test.git(&["rev-parse", &name]), tip);
     assert_eq!(test.git(&["show", &format!("{tip}:a")]), "mine");
     assert_eq!(test.sandboxes(), ["fix"]);
 }

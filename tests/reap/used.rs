@@ -2,10 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::removal::{Format, repository, same, state};
-use crate::repo::{Test, tree, write};
-use crate::stale::{after, reap, room, set_time, set_times, succeeds, summary};
-use crate::work::commit;
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{room, tree, write};
+use crate::fixture::reap::{nothing, reap, summary};
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::run::succeeds;
+use crate::fixture::state::state;
+use crate::fixture::time::{after, set_time, set_times};
+use crate::fixture::work::commit;
 
 fn with_box(format: Format) -> Option<(Test, PathBuf)> {
     let test = repository(format)?;
@@ -14,6 +19,7 @@ fn with_box(format: Format) -> Option<(Test, PathBuf)> {
 }
 
 /// What would be done on a day: the lines.
+#[track_caller]
 fn would(test: &Test, days: i64) -> String {
     let output = reap(test, days, &["--dry-run"]).output();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -21,6 +27,7 @@ fn would(test: &Test, days: i64) -> String {
 }
 
 /// Plain git in a folder, on a day.
+#[track_caller]
 fn git_on(test: &Test, days: i64, path: &Path, words: &[&str]) {
     let mut git = test.command("git", path);
     git.args(words).env("GIT_COMMITTER_DATE", after(days)).env("GIT_AUTHOR_DATE", after(days));
@@ -28,23 +35,28 @@ fn git_on(test: &Test, days: i64, path: &Path, words: &[&str]) {
 }
 
 /// Something done on the 50th day, after which only the folder's time is set back.
+#[track_caller]
 fn keeps_young(format: Format, act: impl Fn(&Test, &Path)) {
     let Some((test, path)) = with_box(format) else { return };
-    assert_eq!(would(&test, 94), "box: retired: unused for 94 days\n");
+    assert_eq!(would(&test, 94), "box: would retire: unused for 94 days\n");
     act(&test, &path);
     set_time(&path, 0);
     assert_eq!(would(&test, 139), "");
     let line = would(&test, 141);
-    assert!(line == "box: retired: unused for 91 days\n" || line.contains(": kept: "), "{line}");
+    assert!(
+        line == "box: would retire: unused for 91 days\n" || line.contains(": kept: "),
+        "{line}"
+    );
     succeeds(reap(&test, 139, &[]));
     assert!(path.join("a").exists());
 }
 
 /// Something done on the 50th day that is no use of it.
+#[track_caller]
 fn keeps_old(act: impl Fn(&Test, &Path)) {
     let (test, path) = with_box(Format::Files).unwrap();
     let before = would(&test, 94);
-    assert_eq!(before, "box: retired: unused for 94 days\n");
+    assert_eq!(before, "box: would retire: unused for 94 days\n");
     act(&test, &path);
     assert_eq!(would(&test, 94), before);
     succeeds(reap(&test, 94, &[]));
@@ -99,12 +111,13 @@ fn a_checkout_keeps_it_young() {
 }
 
 /// The folder's own time is what says so.
+#[track_caller]
 fn is_used_by(words: &[&str], prepare: impl Fn(&Test)) {
     let (test, path) = with_box(Format::Files).unwrap();
     prepare(&test);
     succeeds(test.run(words).env("GIT_SANDBOX_NOW", after(50)));
     assert_eq!(would(&test, 139), "");
-    assert_eq!(would(&test, 141), "box: retired: unused for 91 days\n");
+    assert_eq!(would(&test, 141), "box: would retire: unused for 91 days\n");
     assert!(path.exists());
 }
 
@@ -181,12 +194,18 @@ fn with_commit() -> (Test, PathBuf) {
     (test, path)
 }
 
+#[track_caller]
 fn merged(test: &Test, lines: &str, counts: [u32; 2], freed: u64) {
     let whole = tree(&test.home, &["sandbox.lock"]);
-    let last = summary(counts[0], counts[1], 0, freed);
-    reap(test, 1, &["--merged", "--dry-run"]).stdout(lines).stderr(&last).ok();
+    let there = u32::try_from(test.sandboxes().len()).unwrap();
+    let last = match counts {
+        [0, 0] => nothing(there),
+        [retired, kept] => summary(retired, kept, 0, freed),
+    };
+    let would = lines.replace(": retired: ", ": would retire: ");
+    reap(test, 1, &["--merged", "--dry-run"]).stdout(&would).stderr(&last).ok();
     same(&tree(&test.home, &["sandbox.lock"]), &whole);
-    reap(test, 1, &[]).stderr(&summary(0, 0, 0, 0)).ok();
+    reap(test, 1, &[]).stderr(&nothing(there)).ok();
     reap(test, 1, &["--merged"]).stdout(lines).stderr(&last).ok();
 }
 

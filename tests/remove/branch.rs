@@ -1,10 +1,13 @@
 //! `git sandbox rm --delete-branch`: a branch goes only where nothing is lost by it.
 
-use crate::removal::{Format, kept, repository, same, state, trashed};
-use crate::repo::{Test, write};
-use crate::work::commit;
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::write;
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::state::{kept, state};
+use crate::fixture::trash::{REMOVED, trashed};
+use crate::fixture::work::commit;
 
-const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n";
 const STAYS: &str = "\
 warning: branch 'box' stays: it has commits that are on neither its base nor its upstream
 ";
@@ -55,7 +58,12 @@ fn a_branch_without_base_and_upstream_stays() {
     let test = repository(Format::Files).unwrap();
     test.git(&["branch", "box"]);
     let path = test.new_sandbox(&["box"]);
-    test.run(&["rm", "--delete-branch", "box"]).stderr(&format!("{REMOVED}{STAYS}")).code(1);
+    let stays = "warning: branch 'box' stays: neither a base nor an upstream of it is known\n";
+    test.run(&["rm", "--delete-branch", "--dry-run", "box"])
+        .stderr(&format!("would remove 'box' (nothing to lose)\n{stays}"))
+        .code(1);
+    assert!(path.exists());
+    test.run(&["rm", "--delete-branch", "box"]).stderr(&format!("{REMOVED}{stays}")).code(1);
     assert!(!path.exists());
     assert_eq!(branch(&test), Some(test.git(&["rev-parse", "main"])));
 }

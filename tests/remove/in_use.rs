@@ -1,45 +1,22 @@
 //! `git sandbox rm` of a sandbox that somebody uses.
 
 use std::fs::File;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 
-use crate::removal::{Format, entry, repository, same, trashed};
-use crate::repo::{Test, tree, write};
-
-/// A process that does nothing until it is ended.
-pub struct Sleeper(Child);
-
-impl Sleeper {
-    pub fn start(dir: &Path, stdin: impl Into<Stdio>) -> Sleeper {
-        let mut sleep = Command::new("sleep");
-        Sleeper(sleep.arg("600").current_dir(dir).stdin(stdin).spawn().unwrap())
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.0.id()
-    }
-
-    fn end(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n";
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{tree, write};
+use crate::fixture::process::Sleeper;
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::state::entry;
+use crate::fixture::trash::{REMOVED, trashed};
 
 /// Refused by name, forced or not, and nothing changes; gone when forced twice; back; and free to
 /// go once the process has ended.
 fn is_refused_while_used_by(test: &Test, mut user: Sleeper) {
     let refusal = format!(
         "error: cannot remove 'box': in use by {} sleep\n\
+         hint: to end what was started there: git sandbox stop --rm box\n\
          hint: to move it to the trash as it is: git sandbox rm --force --force box\n",
         user.pid()
     );
@@ -83,6 +60,7 @@ fn a_process_with_a_file_in_it_that_was_deleted_keeps_it() {
     let user = Sleeper::start(&test.home, file);
     let refusal = format!(
         "error: cannot remove 'box': in use by {} sleep\n\
+         hint: to end what was started there: git sandbox stop --rm box\n\
          hint: to move it to the trash as it is: git sandbox rm --force --force box\n",
         user.pid()
     );
@@ -125,12 +103,14 @@ fn work_and_use_are_both_named() {
     test.run(&["rm", "box"])
         .stderr(&format!(
             "error: cannot remove 'box': in use by {pid} sleep; worktree has 1 uncommitted change\n\
+             hint: to end what was started there: git sandbox stop --rm box\n\
              hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
         ))
         .code(1);
     test.run(&["rm", "--force", "box"])
         .stderr(&format!(
             "error: cannot remove 'box': in use by {pid} sleep\n\
+             hint: to end what was started there: git sandbox stop --rm box\n\
              hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
         ))
         .code(1);

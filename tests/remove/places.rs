@@ -4,12 +4,15 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::removal::{Format, collect_garbage, main_checkout, repository, same, state, trashed};
-use crate::repo::{Test, tree, write};
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{tree, write};
+use crate::fixture::mount::Mount;
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::state::{collect_garbage, main_checkout, state};
+use crate::fixture::trash::{REMOVED, trashed};
 
-const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n";
 const FORCES: [&[&str]; 3] = [&[], &["--force"], &["--force", "--force"]];
 
 #[test]
@@ -96,34 +99,6 @@ fn one_around_a_worktree_of_another_repository_is_kept_with_it() {
     assert!(test.run(&["restore", "box"]).output().status.success());
     assert_eq!((tree(&path, &[]), tree(&other, &[])), before);
     assert_eq!(test.git_in(&inner, &["status", "--porcelain"]), "?? new");
-}
-
-/// A file system mounted for one test.
-pub struct Mount(PathBuf);
-
-impl Mount {
-    /// `None` where we may not; on CI that is a failure.
-    pub fn on(folder: &Path) -> Option<Mount> {
-        fs::create_dir_all(folder).unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(folder).output();
-        if mounted.is_ok_and(|output| output.status.success()) {
-            return Some(Mount(folder.to_owned()));
-        }
-        assert!(std::env::var_os("CI").is_none(), "CI must be able to mount");
-        eprintln!("SKIPPED: mounting is not permitted here, so nothing was tested");
-        None
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let unmounted = Command::new("umount").arg(&self.0).status();
-        assert!(
-            unmounted.is_ok_and(|status| status.success()),
-            "{} stays mounted",
-            self.0.display()
-        );
-    }
 }
 
 #[test]
@@ -228,4 +203,27 @@ fn sandboxes_of_a_bare_repository_go_and_come_back() {
     let after = (tree(&path, &[]), tree(&source, &[]), test.git_in(&bare, &["for-each-ref"]));
     assert_eq!(after, before);
     assert_eq!(test.git_in(&path, &["status", "--porcelain"]), "?? new");
+}
+
+#[test]
+fn the_main_worktree_is_refused_by_every_name_it_has() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    let app = test.app();
+    for name in [app.to_str().unwrap(), ".", "main", "refs/heads/main", "app"] {
+        for force in [&[][..], &["--force"], &["--force", "--force"]] {
+            let words = [&["rm"][..], force, &["box", name]].concat();
+            test.run(&words)
+                .stderr(&format!("error: cannot remove '{name}': it is the main worktree\n"))
+                .refused();
+        }
+    }
+    assert!(path.exists() && app.join("file").exists());
+    test.run_in(&path, &["rm", "--force", "--force", app.to_str().unwrap()])
+        .stderr("error: cannot remove '$APP': it is the main worktree\n")
+        .refused();
+    // A sandbox that is called as the main worktree is comes first.
+    let named = test.new_sandbox(&["app"]);
+    assert!(test.run(&["rm", "app"]).output().status.success());
+    assert!(!named.exists() && app.exists());
 }

@@ -8,9 +8,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::removal::{entry, trashed};
-use crate::repo::Test;
+use crate::fixture::Test;
+use crate::fixture::state::entry;
+use crate::fixture::trash::trashed;
 
+#[track_caller]
 fn library(test: &Test) -> PathBuf {
     let library = test.home.join("power.so");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/model/power.c");

@@ -5,28 +5,18 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::removal::{Format, entry, kept, main_checkout, repository, same, state, trashed};
-use crate::repo::{Test, tree, write};
-use crate::work::commit;
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{tree, write};
+use crate::fixture::repository::{Format, repository, with_box};
+use crate::fixture::state::{changes_nothing, entry, kept, main_checkout, state};
+use crate::fixture::trash::{REMOVED, trashed};
+use crate::fixture::work::commit;
 
-const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n";
 const DIRTY: &str = "\
 error: cannot remove 'box': worktree has 1 uncommitted change
 hint: to move it to the trash as it is: git sandbox rm --force box
 ";
-
-fn with_box() -> (Test, std::path::PathBuf) {
-    let test = repository(Format::Files).unwrap();
-    let path = test.new_sandbox(&["box"]);
-    (test, path)
-}
-
-/// Nothing at all may change below the home, but the time in a lock file.
-fn changes_nothing(test: &Test, act: impl FnOnce()) {
-    let before = tree(&test.home, &["sandbox.lock"]);
-    act();
-    same(&tree(&test.home, &["sandbox.lock"]), &before);
-}
 
 #[test]
 fn rm_moves_a_clean_sandbox_to_the_trash() {
@@ -39,7 +29,9 @@ fn rm_moves_a_clean_sandbox_to_the_trash() {
     let [folder] = &trashed(&test)[..] else { panic!("{:?}", trashed(&test)) };
     same(&tree(&folder.join("tree"), &[".git"]), &files);
     assert!(folder.join("journal.json").is_file());
-    assert_eq!(test.git(&["for-each-ref"]), branches);
+    let now = test.git(&["for-each-ref"]);
+    let ours = |line: &&str| !line.contains("refs/sandbox/kept/box-");
+    assert_eq!(now.lines().filter(ours).collect::<Vec<_>>().join("\n"), branches);
     same(&state(&test, &other), &neighbour);
     test.run(&["list", "--names"]).stdout("other\n").ok();
 }
@@ -84,7 +76,7 @@ fn unpushed_commits_stay_on_the_branch() {
     let tip = test.git_in(&path, &["rev-parse", "HEAD"]);
     test.run(&["rm", "box"]).stderr(REMOVED).ok();
     assert_eq!(test.git(&["rev-parse", "refs/heads/box"]), tip);
-    assert_eq!(kept(&test), "");
+    assert_eq!(test.git(&["rev-parse", &kept(&test)]), tip);
 }
 
 #[test]
@@ -93,7 +85,7 @@ fn a_dry_run_changes_nothing() {
     let locked = test.new_sandbox(&["locked"]).display().to_string();
     test.git(&["worktree", "lock", "--reason", "mine", &locked]);
     changes_nothing(&test, || {
-        let would = "would remove 'box' (nothing to lose)\n";
+        let would = "would remove 'box' (nothing to lose)\nwould delete branch 'box'\n";
         test.run(&["rm", "--dry-run", "--delete-branch", "box"]).stderr(would).ok();
         test.run(&["rm", "--dry-run", "nothing", "box"])
             .stderr(
@@ -198,9 +190,12 @@ fn rm_never_takes_the_main_worktree() {
     let app = test.app().display().to_string();
     for word in ["app", ".", &app, "main", "refs/heads/main"] {
         changes_nothing(&test, || {
-            let output = test.run(&["rm", word]).output();
-            assert_eq!(output.status.code(), Some(1));
-            test.run(&["rm", "--force", "--force", word]).ok();
+            for words in [&["rm", word][..], &["rm", "--force", "--force", word]] {
+                let output = test.run(words).output();
+                assert_eq!(output.status.code(), Some(1));
+                let error = format!("error: cannot remove '{word}': it is the main worktree\n");
+                assert_eq!(String::from_utf8(output.stderr).unwrap(), error);
+            }
         });
     }
 }
@@ -246,7 +241,7 @@ fn rm_never_takes_the_sandbox_it_was_started_in() {
         for force in [&[][..], &["--force"], &["--force", "--force"]] {
             changes_nothing(&test, || {
                 test.run_in(&dir, &[&["rm"], force, &["box"]].concat())
-                    .stderr("error: cannot remove 'box': you are in it\n")
+                    .stderr("error: cannot remove 'box': you are in it\nhint: cd $APP\n")
                     .code(1);
             });
         }
@@ -314,9 +309,7 @@ fn one_that_is_half_made_is_kept_unless_forced() {
 fn rm_outside_a_repository_creates_nothing() {
     let test = Test::bare();
     let before = tree(&test.home, &[]);
-    test.run_in(&test.home, &["rm", "box"])
-        .stderr("error: git sandbox can only be used within a Git repository\n")
-        .code(1);
+    test.run_in(&test.home, &["rm", "box"]).stderr(crate::fixture::usage::OUTSIDE).code(1);
     assert_eq!(tree(&test.home, &[]), before);
     assert!(!Path::new(&test.root()).exists());
 }

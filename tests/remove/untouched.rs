@@ -1,12 +1,14 @@
 //! A sandbox that holds just what git put there goes without a `git status`; any other trace of work
 //! is found as before, however well it hides.
 
+use crate::fixture::state::private;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use crate::repo::{Test, names_in, write};
+use crate::fixture::Test;
+use crate::fixture::files::{names_in, write};
 
 /// A repository of files of every kind.
 fn repository() -> Test {
@@ -30,12 +32,14 @@ fn settled(test: &Test, name: &str) -> PathBuf {
     path
 }
 
+#[track_caller]
 fn shell(test: &Test, folder: &Path, text: &str) {
     let output = test.command("sh", folder).args(["-euc", text]).output().unwrap();
     assert!(output.status.success(), "{text}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// What git was asked while a sandbox was removed.
+#[track_caller]
 fn calls(test: &Test, words: &[&str]) -> String {
     let log = test.home.join("calls");
     let path = test.fake_git(&format!("echo \"$*\" >>'{}'\nexec \"$GIT\" \"$@\"", log.display()));
@@ -91,7 +95,7 @@ fn last_change(path: &Path) -> SystemTime {
 /// As if the index of a sandbox had been written so much later than its last file.
 fn index_later(test: &Test, name: &str, later: Duration) {
     let last = last_change(&test.at(name));
-    let index = test.app().join(".git/worktrees").join(name).join("index");
+    let index = private(&test.app(), name).join("index");
     File::open(index).unwrap().set_modified(last + later).unwrap();
 }
 

@@ -6,11 +6,17 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::removal::{Format, entry, kept, main_checkout, repository, same, state, trashed};
-use crate::repo::{NOW, Test, tree, without_ids, write};
-use crate::work::commit;
+use crate::fixture::diff::same;
+use crate::fixture::files::{tree, write};
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::run::without_ids;
+use crate::fixture::state::{entry, kept, main_checkout, state};
+use crate::fixture::trash::trashed;
+use crate::fixture::work::commit;
+use crate::fixture::{NOW, Test};
 
 /// Removes one that has work in it.
+#[track_caller]
 fn rm(test: &Test, name: &str) {
     let output = test.run(&["rm", "--force", "--force", name]).output();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -24,6 +30,7 @@ fn id(test: &Test, name: &str) -> String {
 }
 
 /// The answer with ids and sizes, which depend on the file system, made plain; columns single-spaced.
+#[track_caller]
 fn plain(test: &Test, words: &[&str], dir: &Path) -> Vec<String> {
     let output = test.run_in(dir, words).output();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -57,9 +64,9 @@ fn without_a_name_it_lists_what_can_be_brought_back() {
     assert_eq!(
         plain(&test, &["restore"], &test.app()),
         [
-            "ID | NAME | REMOVED | SIZE | UNTIL | HOLDS",
-            "dirty-ID | dirty | just now | SIZE | for good | 1 uncommitted change, 1 commit only here",
-            "clean-ID | clean | 3 days ago | SIZE | in 11 days",
+            "ID | NAME | REMOVED | SIZE | WHERE | HOLDS",
+            "dirty-ID | dirty | just now | SIZE | trash | 1 uncommitted change, 1 commit only here",
+            "clean-ID | clean | 3 days ago | SIZE | trash",
         ]
     );
     same(&tree(&test.home, &["sandbox.lock"]), &before);
@@ -99,9 +106,7 @@ fn names_lists_names_and_ids_for_scripts() {
         let words = [&["restore"], words].concat();
         test.run(&words).stderr(&format!("error: {error}\n{usage}")).code(129);
     }
-    test.run_in(&test.home, &["restore", "--names"])
-        .stderr("error: git sandbox can only be used within a Git repository\n")
-        .code(1);
+    test.run_in(&test.home, &["restore", "--names"]).stderr(crate::fixture::usage::OUTSIDE).code(1);
 }
 
 #[test]
@@ -125,7 +130,7 @@ fn json_lists_what_can_be_brought_back() {
 }
 
 #[test]
-fn what_holds_precious_files_stays_for_good() {
+fn what_holds_precious_files_says_so() {
     let test = repository(Format::Files).unwrap();
     let path = test.new_sandbox(&["box"]);
     write(&path.join(".gitignore"), "*.log\n/build/\n.env\n");
@@ -134,7 +139,6 @@ fn what_holds_precious_files_stays_for_good() {
     let output = test.run(&["rm", "box"]).output();
     assert!(output.status.success(), "it is no reason to refuse");
     let rows = test.json(&["restore", "--json"]);
-    assert_eq!(rows[0]["until"], json!(null));
     assert_eq!(rows[0]["holds"], json!(["1 precious file"]));
 }
 
@@ -273,7 +277,7 @@ fn as_cannot_lead_elsewhere() {
 fn a_submodule_follows_to_another_name() {
     let test = repository(Format::Files).unwrap();
     let path = test.new_sandbox(&["box"]);
-    crate::work::submodule(&test, &path);
+    crate::fixture::work::submodule(&test, &path);
     write(&path.join("sub/file"), "mine\n");
     let status = test.git_in(&path, &["status", "--porcelain=v2"]);
     rm(&test, "box");
@@ -286,7 +290,7 @@ fn a_submodule_follows_to_another_name() {
 fn a_submodule_is_not_taken_for_the_one_that_stands_in_its_place() {
     let test = repository(Format::Files).unwrap();
     let path = test.new_sandbox(&["box"]);
-    crate::work::submodule(&test, &path);
+    crate::fixture::work::submodule(&test, &path);
     write(&path.join("sub/file"), "old\n");
     rm(&test, "box");
     test.new_sandbox(&["box"]);

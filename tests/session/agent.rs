@@ -2,9 +2,11 @@
 
 use std::fs;
 
-use crate::repo::{Test, ended, set_day, tree, write};
-use crate::session::Lab;
-use crate::usage;
+use crate::fixture::files::{tree, write};
+use crate::fixture::lab::Lab;
+use crate::fixture::process::ended;
+use crate::fixture::time::set_day;
+use crate::fixture::{Test, usage};
 
 /// A test whose agent is a script that tells where it is and what it got.
 fn with_agent() -> Test {
@@ -23,6 +25,7 @@ const CREATED: &str = "created sandbox 'fix': new branch 'fix' from 'main'\n$ROO
 fn a_task_starts_the_agent_with_it_as_one_argument() {
     let test = with_agent();
     test.run(&["new", "fix", "Refactor", "the  \"login\"; $(touch x)"])
+        .on_terminal()
         .stdout("1|$ROOT/fix|Refactor the  \"login\"; $(touch x)|\n")
         .stderr(CREATED)
         .ok();
@@ -38,11 +41,59 @@ fn a_task_starts_the_agent_with_it_as_one_argument() {
 fn the_exit_code_is_the_agents() {
     let test = with_agent();
     test.run(&["new", "fix", "task"])
+        .on_terminal()
         .env("EXIT", "42")
         .stdout("1|$ROOT/fix|task|\n")
         .stderr(CREATED)
         .code(42);
     assert_eq!(test.sandboxes(), ["fix"]);
+}
+
+#[test]
+fn where_stdout_is_no_terminal_the_path_is_printed_and_the_agent_waits() {
+    let test = with_agent();
+    let script = "dir=$(git sandbox new fix 'A task') && cd \"$dir\" && pwd";
+    let mut command = test.command("bash", &test.app());
+    command.args(["-c", script]);
+    test.run_command(command)
+        .stdout("$ROOT/fix\n")
+        .stderr(
+            "created sandbox 'fix': new branch 'fix' from 'main'\n\
+             the agent was not started: stdout is not a terminal\n\
+             hint: git sandbox run fix\n",
+        )
+        .ok();
+    // A command that was typed is run all the same.
+    test.run(&["new", "fix", "--", "echo", "typed"])
+        .stdout("typed\n")
+        .stderr("resumed sandbox 'fix'\n$ROOT/fix\n")
+        .ok();
+    // Without an agent there is nothing to say.
+    test.git(&["config", "--unset", "sandbox.agent"]);
+    test.run(&["new", "other", "A task"])
+        .stdout("$ROOT/other\n")
+        .stderr("created sandbox 'other': new branch 'other' from 'main'\n")
+        .ok();
+}
+
+#[test]
+fn a_pool_says_that_it_starts_no_agent() {
+    let test = with_agent();
+    test.run(&["new", "--count", "2", "w", "task"])
+        .on_terminal()
+        .stdout("$ROOT/w-1\n$ROOT/w-2\n")
+        .stderr(
+            "created sandbox 'w-1': new branch 'w-1' from 'main'\n\
+             created sandbox 'w-2': new branch 'w-2' from 'main'\n\
+             the agent was not started: several cannot share the terminal\n\
+             hint: git sandbox run --background w-1\n\
+             hint: git sandbox run --background w-2\n",
+        )
+        .ok();
+    test.run(&["new", "--count", "1", "w", "task", "--no-run"])
+        .stdout("$ROOT/w-1\n")
+        .stderr("task: task\nresumed sandbox 'w-1'\n")
+        .ok();
 }
 
 #[test]
@@ -85,8 +136,14 @@ fn run_starts_the_agent_after_saying_what_was_going_on() {
         .stderr("task: A task\nbranch: fix; last used: 29 days ago; 1 change\n")
         .ok();
     test.run_in(&test.at("fix"), &["run"])
-        .stdout("1|$ROOT/fix|A task|\n")
-        .stderr("task: A task\nbranch: fix; last used: just now; 1 change\n")
+        .stdout(
+            "1|$ROOT/fix|You come back to sandbox 'fix' on branch 'fix'.\n\
+             Task: A task\n\
+             State: no commits beyond 'main' yet, 1 uncommitted change.\n\
+             Last run: agent: done 0s.\n\
+             Go on from there; what is done need not be done again.|\n",
+        )
+        .stderr("task: A task\nbranch: fix; last used: just now; 1 change, done 0s\n")
         .ok();
 }
 
@@ -96,6 +153,7 @@ fn new_of_one_that_is_there_says_what_was_going_on_too() {
     test.new_sandbox(&["fix", "--no-run", "A", "task"]);
     set_day(&test.at("fix"), 11);
     test.run(&["new", "fix", "Go", "on"])
+        .on_terminal()
         .stdout("1|$ROOT/fix|Go on|\n")
         .stderr(
             "resumed sandbox 'fix'\n$ROOT/fix\n\
@@ -117,16 +175,16 @@ fn an_agent_without_a_task_gets_no_argument() {
 #[test]
 fn an_agent_is_a_command_of_the_shell() {
     let test = with_agent();
-    test.new_sandbox(&["fix", "--no-run", "it's a \"task\""]);
-    for (value, said) in [
-        ("printf '<%s>\\n' --yes", "<--yes>\n<it's a \"task\">\n"),
-        ("A=1 sh -c 'echo \"$A $0\"'", "1 it's a \"task\"\n"),
-        ("\"$HOME/bin/agent\"", "1|$ROOT/fix|it's a \"task\"|\n"),
+    for (name, value, said) in [
+        ("a", "printf '<%s>\\n' --yes", "<--yes>\n<it's a \"task\">\n"),
+        ("b", "A=1 sh -c 'echo \"$A $0\"'", "1 it's a \"task\"\n"),
+        ("c", "\"$HOME/bin/agent\"", "1|$ROOT/c|it's a \"task\"|\n"),
     ] {
         test.git(&["config", "sandbox.agent", value]);
-        test.run(&["run", "fix"])
+        test.new_sandbox(&[name, "--no-run", "it's a \"task\""]);
+        test.run(&["run", name])
             .stdout(said)
-            .stderr("task: it's a \"task\"\nbranch: fix; last used: just now; clean\n")
+            .stderr(&format!("task: it's a \"task\"\nbranch: {name}; last used: just now; clean\n"))
             .ok();
     }
 }
@@ -136,6 +194,7 @@ fn an_agent_that_mentions_the_task_gets_no_argument() {
     let test = with_agent();
     test.git(&["config", "sandbox.agent", "\"$HOME/bin/agent\" -p \"$GIT_SANDBOX_TASK\""]);
     test.run(&["new", "fix", "two words"])
+        .on_terminal()
         .stdout("2|$ROOT/fix|-p|two words|\n")
         .stderr(CREATED)
         .ok();
@@ -145,11 +204,16 @@ fn an_agent_that_mentions_the_task_gets_no_argument() {
 fn an_agent_may_begin_with_a_word_of_the_shell() {
     let test = with_agent();
     test.git(&["config", "sandbox.agent", "exec \"$HOME/bin/agent\""]);
-    test.run(&["new", "fix", "task"]).stdout("1|$ROOT/fix|task|\n").stderr(CREATED).ok();
+    test.run(&["new", "fix", "task"])
+        .on_terminal()
+        .stdout("1|$ROOT/fix|task|\n")
+        .stderr(CREATED)
+        .ok();
     test.git(&["config", "sandbox.agent", "cd / && \"$HOME/bin/agent\""]);
-    test.run(&["run", "fix"])
+    test.run(&["new", "other", "task"])
+        .on_terminal()
         .stdout("1|/|task|\n")
-        .stderr("task: task\nbranch: fix; last used: just now; clean\n")
+        .stderr("created sandbox 'other': new branch 'other' from 'main'\n$ROOT/other\n")
         .ok();
 }
 
@@ -161,6 +225,7 @@ fn an_agent_of_the_checkout_is_found_from_every_folder() {
     test.git(&["commit", "--quiet", "-m", "agent"]);
     test.git(&["config", "sandbox.agent", "tools/agent"]);
     test.run_in(agent.parent().unwrap(), &["new", "fix", "task"])
+        .on_terminal()
         .stdout("$ROOT/fix task\n")
         .stderr(CREATED)
         .ok();
@@ -173,6 +238,7 @@ fn an_agent_that_is_not_there_is_an_error_before_anything_is_created() {
     let state = || test.snapshot() + &tree(&test.home, &["sandbox.lock"]);
     let before = state();
     test.run(&["new", "fix", "task"])
+        .on_terminal()
         .stderr("error: cannot run 'no-such-agent': no such program\n")
         .code(127);
     test.run(&["new", "fix", "--", "no-such-program"])
@@ -196,6 +262,7 @@ fn an_empty_agent_is_none() {
     let test = with_agent();
     test.git(&["config", "sandbox.agent", ""]);
     test.run(&["new", "fix", "task"])
+        .on_terminal()
         .stdout("$ROOT/fix\n")
         .stderr("created sandbox 'fix': new branch 'fix' from 'main'\n")
         .ok();

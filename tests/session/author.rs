@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::repo::Test;
+use crate::fixture::Test;
 
 const COMMIT: [&str; 6] = ["git", "commit", "--quiet", "--allow-empty", "-m", "theirs"];
 
@@ -48,6 +48,41 @@ fn new_takes_an_author_for_its_command() {
         .stderr("created sandbox 'box': new branch 'box' from 'main'\n$ROOT/box\n")
         .ok();
     assert_eq!(who(&test, &test.at("box")), "Agent <a@b> Agent <a@b>");
+}
+
+#[test]
+fn the_author_of_a_sandbox_is_kept_and_shown() {
+    let test = Test::new();
+    test.git(&["config", "sandbox.author", "Bot <bot@example.com>"]);
+    let path = test.new_sandbox(&["box", "--author", "Agent <a@b>"]);
+    test.run(&[&["run", "box"][..], &COMMIT].concat()).ok();
+    assert_eq!(who(&test, &path), "Agent <a@b> Agent <a@b>");
+    assert_eq!(test.json(&["show", "box", "--json"])["author"], "Agent <a@b>");
+    let shown = String::from_utf8(test.run(&["show", "box"]).output().stdout).unwrap();
+    assert!(shown.lines().any(|line| line == "author      Agent <a@b>"), "{shown}");
+    // Removed and restored, it is still there; another one replaces it, and one for a single run does not.
+    assert!(test.run(&["rm", "box"]).output().status.success());
+    assert!(test.run(&["restore", "box"]).output().status.success());
+    test.run(&[&["run", "--author", "Once <o@b>", "box"][..], &COMMIT].concat()).ok();
+    assert_eq!(who(&test, &path), "Once <o@b> Once <o@b>");
+    test.run(&[&["run", "box"][..], &COMMIT].concat()).ok();
+    assert_eq!(who(&test, &path), "Agent <a@b> Agent <a@b>");
+    test.new_sandbox(&["box", "--author", "Other <o@c>"]);
+    test.run(&[&["run", "box"][..], &COMMIT].concat()).ok();
+    assert_eq!(who(&test, &path), "Other <o@c> Other <o@c>");
+    // One that was made without has none of its own.
+    test.new_sandbox(&["plain"]);
+    assert_eq!(test.json(&["show", "plain", "--json"])["author"], serde_json::Value::Null);
+}
+
+#[test]
+fn a_sandbox_that_is_made_again_has_the_same_author() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box", "--author", "Agent <a@b>"]);
+    std::fs::remove_dir_all(&path).unwrap();
+    test.new_sandbox(&["box"]);
+    test.run(&[&["run", "box"][..], &COMMIT].concat()).ok();
+    assert_eq!(who(&test, &path), "Agent <a@b> Agent <a@b>");
 }
 
 #[test]

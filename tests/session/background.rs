@@ -1,17 +1,23 @@
 //! `git sandbox run --background`, its log, and what outlives what.
 
+use crate::fixture::state::private;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::repo::{NOW, ended, set_day};
-use crate::session::{Lab, PROGRAM, gone, is_alive, line_of, signal};
+use crate::fixture::NOW;
+use crate::fixture::files::chmod;
+use crate::fixture::lab::{Lab, PROGRAM};
+use crate::fixture::process::{ended, gone, is_alive, line_of, signal};
+use crate::fixture::time::set_day;
 
 /// Starts a waiter called `box` in the background of `box`; the supervisor's and its process id.
+#[track_caller]
 fn start(lab: &Lab) -> (u32, u32) {
     let words = lab.waiter("box");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -26,7 +32,7 @@ fn start(lab: &Lab) -> (u32, u32) {
 }
 
 fn log(lab: &Lab) -> String {
-    lab.app().join(".git/worktrees/box/sandbox.log").to_string_lossy().into_owned()
+    private(&lab.app(), "box").join("sandbox.run.1").to_string_lossy().into_owned()
 }
 
 #[test]
@@ -36,7 +42,7 @@ fn a_background_command_goes_on_and_keeps_the_sandbox() {
     let (supervisor, pid) = start(&lab);
     let used: chrono::DateTime<chrono::Utc> = path.metadata().unwrap().modified().unwrap().into();
     assert_eq!(used, NOW.parse::<chrono::DateTime<chrono::Utc>>().unwrap());
-    lab.is_in_use_by(&[(supervisor, "git-sandbox"), (pid, "sh")]);
+    lab.is_in_use_by(&[(pid, "sh")]);
     lab.go("box", pid);
     gone(supervisor);
     lab.is_free();
@@ -97,12 +103,13 @@ fn what_it_writes_goes_to_the_log() {
     lab.run(&["show", "--follow", "box"]).stdout(&wanted).ok();
     lab.run(&["show", "--log", "box"]).stdout(&wanted).ok();
     lab.run_in(&lab.at("box"), &["show", "--log"]).stdout(&wanted).ok();
-    // The next one goes on in it.
+    // The next one has a log of its own; the first stays.
     assert_eq!(lab.run(&["run", "--background", "box", "true"]).output().status.code(), Some(0));
-    let more = format!("{wanted}== {NOW} true\n== {NOW} exited with 0\n");
-    lab.run(&["show", "--follow", "box"]).stdout(&more).ok();
+    let second = format!("== {NOW} true\n== {NOW} exited with 0\n");
+    lab.run(&["show", "--follow", "box"]).stdout(&second).ok();
+    assert_eq!(fs::read_to_string(log(&lab)).unwrap(), wanted);
     let text = String::from_utf8(lab.run(&["show", "box"]).output().stdout).unwrap();
-    let line = format!("log         {}", log(&lab));
+    let line = format!("log         {}", log(&lab).replace(".run.1", ".run.2"));
     assert!(text.lines().any(|got| got == line), "{text}");
 }
 
@@ -146,10 +153,10 @@ fn it_survives_the_session_that_started_it() {
     let _ = rustix::process::kill_process_group(group, Signal::HUP);
     assert!(is_alive(pid));
     let users = lab.json(&["show", "box", "--json"])["in_use"].clone();
-    assert_eq!(users.as_array().unwrap().len(), 2, "{users}");
+    assert_eq!(users.as_array().unwrap().len(), 1, "{users}");
     lab.go("box", pid);
     let ended = format!("== {NOW} exited with 7\n");
-    crate::session::until("its end is written down", || {
+    crate::fixture::process::until("its end is written down", || {
         fs::read_to_string(log(&lab)).unwrap().ends_with(&ended)
     });
 }
@@ -208,13 +215,56 @@ fn the_agent_works_in_the_background_too() {
     assert_eq!(lab.says("box"), "1|it's a task\n");
 }
 
+/// The mode of a file in the private git dir of `box`.
+fn mode(lab: &Lab, name: &str) -> u32 {
+    let path = private(&lab.app(), "box").join(name);
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn the_log_and_the_facts_are_for_the_users_eyes_alone() {
+    let (lab, _) = Lab::with_box();
+    assert_eq!(mode(&lab, "sandbox.json"), 0o600);
+    let run = |log: &str| {
+        let output = lab.run(&["run", "--background", "box", "true"]).output();
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!([log, "sandbox.runs", "sandbox.json"].map(|name| mode(&lab, name)), [0o600; 3]);
+    };
+    run("sandbox.run.1");
+    // As an older version made them.
+    let open = |name: &str| chmod(&private(&lab.app(), "box").join(name), 0o644);
+    open("sandbox.runs");
+    open("sandbox.json");
+    run("sandbox.run.2");
+    open("sandbox.json");
+    lab.new_sandbox(&["box"]);
+    assert_eq!(mode(&lab, "sandbox.json"), 0o600);
+}
+
+#[test]
+fn the_background_needs_a_command_or_an_agent() {
+    let (lab, _) = Lab::with_box();
+    lab.run(&["run", "--background", "box"])
+        .stderr(
+            "error: option '--background' needs a command, or 'sandbox.agent'\n\
+             usage: git sandbox run [--background] [--restart[=<n>]] [--tmux] [--all]\n\
+             \x20                      [--next=<task>] [--author=<author>] [<name>]\n\
+             \x20                      [[--] <cmd>...]\n",
+        )
+        .code(129);
+    lab.run(&["show", "--log", "box"])
+        .stderr("nothing has run in the background of sandbox 'box'\n")
+        .ok();
+}
+
 #[test]
 fn background_and_tmux_exclude_each_other() {
     let (lab, _) = Lab::with_box();
     lab.run(&["run", "--background", "--tmux", "box", "true"])
         .stderr(
             "error: options '--background' and '--tmux' cannot be used together\n\
-             usage: git sandbox run [--background] [--tmux] [--author=<author>] [<name>]\n\
+             usage: git sandbox run [--background] [--restart[=<n>]] [--tmux] [--all]\n\
+             \x20                      [--next=<task>] [--author=<author>] [<name>]\n\
              \x20                      [[--] <cmd>...]\n",
         )
         .code(129);

@@ -1,18 +1,19 @@
 //! In use: what runs in a sandbox keeps it, however its runner ended, until it ends itself.
 
+use crate::fixture::state::private;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
-use crate::parallel::Slow;
-use crate::repo::ended;
-use crate::session::{Lab, in_words, is_alive};
+use crate::fixture::lab::{Lab, in_words};
+use crate::fixture::process::{ended, is_alive};
+use crate::fixture::slow::Slow;
 
 #[test]
 fn a_command_that_runs_keeps_it() {
     let (lab, _) = Lab::with_box();
     let (child, pid) = lab.start_waiter("box");
-    lab.is_in_use_by(&[(child.id(), "git-sandbox"), (pid, "sh")]);
+    lab.is_in_use_by(&[(pid, "sh")]);
     lab.go("box", pid);
     assert_eq!(ended(child).status.code(), Some(7));
     lab.is_free();
@@ -25,7 +26,7 @@ fn a_command_of_new_keeps_it_too() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let child = lab.start(&[&["new", "box", "--"], &words[..]].concat());
     let pid = lab.pid("box");
-    lab.is_in_use_by(&[(child.id(), "git-sandbox"), (pid, "sh")]);
+    lab.is_in_use_by(&[(pid, "sh")]);
     lab.go("box", pid);
     assert_eq!(ended(child).status.code(), Some(7));
     lab.is_free();
@@ -38,7 +39,7 @@ fn a_command_that_went_elsewhere_keeps_it() {
     let script = format!("cd / && {}", words[2]);
     let child = lab.start(&["run", "box", "sh", "-c", &script, "box"]);
     let pid = lab.pid("box");
-    lab.is_in_use_by(&[(child.id(), "git-sandbox"), (pid, "sh")]);
+    lab.is_in_use_by(&[(pid, "sh")]);
     lab.go("box", pid);
     ended(child);
     lab.is_free();
@@ -72,7 +73,7 @@ fn a_grandchild_that_dropped_its_descriptors_keeps_it() {
     let child = lab.start(&[&["run", "box", "bash", "-c", script, "bash"], &words[..]].concat());
     let pid = lab.pid("box");
     assert_eq!(ended(child).status.code(), Some(0));
-    let lock = lab.app().join(".git/worktrees/box/sandbox.lock");
+    let lock = private(&lab.app(), "box").join("sandbox.lock");
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
     assert!(open.filter_map(|fd| fd.path().read_link().ok()).all(|path| path != lock));
     lab.is_in_use_by(&[(pid, "sh")]);
@@ -118,12 +119,11 @@ fn two_sessions_share_one() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let second = lab.start(&[&["new", "box", "--"], &words[..]].concat());
     let other = lab.pid("other");
-    let all =
-        [(first.id(), "git-sandbox"), (pid, "sh"), (second.id(), "git-sandbox"), (other, "sh")];
+    let all = [(pid, "sh"), (other, "sh")];
     lab.is_in_use_by(&all);
     lab.go("box", pid);
     assert_eq!(ended(first).status.code(), Some(7));
-    lab.is_in_use_by(&all[2..]);
+    lab.is_in_use_by(&all[1..]);
     lab.go("other", other);
     assert_eq!(ended(second).status.code(), Some(7));
     lab.is_free();
@@ -137,7 +137,7 @@ fn one_in_use_keeps_no_other() {
     lab.run(&["rm", "other"])
         .stderr("removed 'other' (nothing to lose); undo with: git sandbox restore other-ID\n")
         .ok();
-    lab.is_in_use_by(&[(child.id(), "git-sandbox"), (pid, "sh")]);
+    lab.is_in_use_by(&[(pid, "sh")]);
     lab.go("box", pid);
     ended(child);
 }
@@ -146,7 +146,7 @@ fn one_in_use_keeps_no_other() {
 fn show_names_who_uses_it() {
     let (lab, _) = Lab::with_box();
     let (child, pid) = lab.start_waiter("box");
-    let users = in_words(&[(child.id(), "git-sandbox"), (pid, "sh")]);
+    let users = in_words(&[(pid, "sh")]);
     let text = String::from_utf8(lab.run(&["show", "box"]).output().stdout).unwrap();
     for line in [format!("in use by   {users}"), format!("removal     refused: in use by {users}")]
     {
@@ -159,8 +159,9 @@ fn show_names_who_uses_it() {
             let user = serde_json::json!({"pid": pid, "command": command});
             facts["in_use"].as_array().unwrap().contains(&user)
         };
-        assert!(has(child.id(), "git-sandbox") && has(pid, "sh"), "{facts}");
-        assert_eq!(facts["in_use"].as_array().unwrap().len(), 2);
+        // The runner does not count beside its command.
+        assert!(has(pid, "sh") && !has(child.id(), "git-sandbox"), "{facts}");
+        assert_eq!(facts["in_use"].as_array().unwrap().len(), 1);
     }
 }
 
@@ -169,10 +170,15 @@ fn list_names_who_uses_it() {
     let (lab, _) = Lab::with_box();
     let (child, pid) = lab.start_waiter("box");
     let text = String::from_utf8(lab.run(&["list"]).output().stdout).unwrap();
-    assert!(text.contains("in use"), "{text}");
-    assert!(text.contains(&format!("{pid} sh")), "{text}");
+    assert!(text.contains("  sh 0s  "), "{text}");
     lab.go("box", pid);
     ended(child);
+    // One that was not started by us is named too.
+    let mut sitter = lab.foreign(&lab.at("box"), &["sleep", "600"]);
+    let text = String::from_utf8(lab.run(&["list"]).output().stdout).unwrap();
+    assert!(text.contains("  box   sleep  "), "{text}");
+    sitter.kill().unwrap();
+    sitter.wait().unwrap();
 }
 
 #[test]

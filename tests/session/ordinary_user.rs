@@ -2,13 +2,17 @@
 //!
 //! Tests that run as root become another user for it; others are one already.
 
+use crate::fixture::state::private;
 use std::os::unix::fs::lchown;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use crate::repo::{Run, chmod, copy_program, ended, names_in, set_day, write};
-use crate::session::{Lab, PROGRAM, in_words};
+use crate::fixture::Run;
+use crate::fixture::files::{chmod, copy_program, names_in, write};
+use crate::fixture::lab::{Lab, PROGRAM, in_words};
+use crate::fixture::process::ended;
+use crate::fixture::time::set_day;
 
 const NOBODY: u32 = 65534;
 
@@ -19,6 +23,7 @@ struct User {
 }
 
 impl User {
+    #[track_caller]
     fn new() -> User {
         let lab = Lab::new();
         std::fs::create_dir(lab.home.join("bin")).unwrap();
@@ -75,6 +80,7 @@ impl User {
         (child, pid)
     }
 
+    #[track_caller]
     fn is_refused(&self, users: &[(u32, &str)]) {
         let users = in_words(users);
         set_day(&self.lab.at("box"), 2);
@@ -82,17 +88,19 @@ impl User {
             self.run(words)
                 .stderr(&format!(
                     "error: cannot remove 'box': in use by {users}\n\
+                     hint: to end what was started there: git sandbox stop --rm box\n\
                      hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
                 ))
                 .code(1);
         }
         self.run(&["reap", "--older-than", "5"])
             .stdout(&format!("box: skipped: in use by {users}\n"))
-            .stderr("0 retired, 1 kept, 0 purged; 0.0 KiB can be freed\n")
+            .stderr("0 retired, 1 kept, 0 put away; 0.0 KiB can be freed\n")
             .ok();
         assert!(self.lab.at("box/file").exists());
     }
 
+    #[track_caller]
     fn is_free(&self) {
         self.run(&["rm", "box"])
             .stderr("removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n")
@@ -105,11 +113,18 @@ impl User {
 fn the_users_own_command_keeps_it_also_without_its_runner() {
     let user = User::new();
     let (mut child, pid) = user.start();
-    user.is_refused(&[(child.id(), "git-sandbox"), (pid, "sh")]);
+    user.is_refused(&[(pid, "sh")]);
+    let state = || {
+        let output = user.run(&["show", "box", "--json"]).output();
+        let facts: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        facts["run"]["state"].clone()
+    };
     child.kill().unwrap();
     child.wait().unwrap();
     user.is_refused(&[(pid, "sh")]);
+    assert_eq!(state(), "running");
     user.lab.go("box", pid);
+    assert_eq!(state(), "died");
     user.is_free();
 }
 
@@ -118,7 +133,7 @@ fn the_users_command_is_stopped() {
     let user = User::new();
     let (child, pid) = user.start();
     user.run(&["stop", "box"]).stderr("stopped 1 process in sandbox 'box'\n").ok();
-    assert!(!crate::session::is_alive(pid));
+    assert!(!crate::fixture::process::is_alive(pid));
     assert_eq!(ended(child).status.code(), Some(143));
     user.is_free();
 }
@@ -157,7 +172,7 @@ fn a_file_that_cannot_be_copied_is_said_and_the_sandbox_stays() {
 #[test]
 fn a_lock_whose_holder_cannot_be_read_counts() {
     let user = User::new();
-    let lock = user.lab.app().join(".git/worktrees/box/sandbox.lock");
+    let lock = private(&user.lab.app(), "box").join("sandbox.lock");
     let file = std::fs::File::create(&lock).unwrap();
     user.give(&lock);
     file.lock_shared().unwrap();
@@ -169,6 +184,7 @@ fn a_lock_whose_holder_cannot_be_read_counts() {
     user.run(&["rm", "box"])
         .stderr(&format!(
             "error: cannot remove 'box': in use by {who}\n\
+             hint: to end what was started there: git sandbox stop --rm box\n\
              hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
         ))
         .code(1);
@@ -182,7 +198,8 @@ fn a_repository_that_git_passes_over_is_not_this_one() {
     let user = User::new();
     let inner = user.lab.app().join("inner");
     user.lab.git_in(&user.lab.app(), &["init", "--quiet", "inner"]);
-    write(&inner.join(".git/sandbox.lock"), "");
+    std::fs::create_dir(inner.join(".git/sandbox")).unwrap();
+    write(&inner.join(".git/sandbox/lock"), "");
     user.give(&inner);
     chmod(&inner.join(".git/objects"), 0o600);
     let mut command = user.command(&["git-sandbox", "new", "more"]);
@@ -191,5 +208,5 @@ fn a_repository_that_git_passes_over_is_not_this_one() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let wanted = user.lab.root().join("more");
     assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{}\n", wanted.display()));
-    assert_eq!(std::fs::read_to_string(inner.join(".git/sandbox.lock")).unwrap(), "");
+    assert_eq!(std::fs::read_to_string(inner.join(".git/sandbox/lock")).unwrap(), "");
 }

@@ -1,12 +1,16 @@
 //! `git sandbox run`: what the command sees, and what its caller sees of it.
 
+use crate::fixture::state::private;
 use std::fs;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
-use crate::repo::{NOW, Test, chmod, ended, set_day, write};
-use crate::session::{Lab, PROGRAM};
+use crate::fixture::files::{chmod, write};
+use crate::fixture::lab::{Lab, PROGRAM};
+use crate::fixture::process::ended;
+use crate::fixture::time::set_day;
+use crate::fixture::{NOW, Test};
 
 /// A test with a sandbox `box` that has a task.
 fn with_task(task: &str) -> Test {
@@ -78,8 +82,8 @@ fn nothing_of_another_repository_arrives() {
     let output = command.output().unwrap();
     assert_eq!(output.stderr, b"");
     let text = String::from_utf8(output.stdout).unwrap();
-    // The five of ours, the two of the fixture, and the work of the sandbox's own index.
-    assert!(text.starts_with("7\nA  new\n"), "{text}");
+    // The six of ours, the two of the fixture, and the work of the sandbox's own index.
+    assert!(text.starts_with("8\nA  new\n"), "{text}");
     let listed = test.git(&["rev-parse", "--local-env-vars"]);
     let more = ["GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0"];
     for name in listed.lines().chain(more) {
@@ -148,8 +152,8 @@ fn a_task_arrives_as_it_was_given_and_is_listed_visibly() {
     test.run(&["run", "box", "printenv", "GIT_SANDBOX_TASK"]).stdout(&format!("{task}\n")).ok();
     test.run(&["list"])
         .stdout(
-            "NAME  STATE  USED      EXPIRES     TASK\n\
-             box   clean  just now  in 90 days  it's \"quoted\"\\n\\tsecond \\n line \
+            "  NAME  AGENT    WORK  BASE  AGE  TASK\n  \
+               box   done 0s  -     =     0s   it's \"quoted\"\\n\\tsecond \\n line \
              \\u{1b}[31mred\\u{7} 🎉 \\u{202e}back\n",
         )
         .ok();
@@ -310,7 +314,7 @@ fn a_damaged_sandbox_is_refused() {
 #[test]
 fn a_sandbox_that_goes_while_its_lock_is_waited_for_is_not_run_in() {
     let (lab, path) = Lab::with_box();
-    let lock = fs::File::create(lab.app().join(".git/worktrees/box/sandbox.lock")).unwrap();
+    let lock = fs::File::create(private(&lab.app(), "box").join("sandbox.lock")).unwrap();
     lock.lock().unwrap();
     let mut child = lab.start(&["run", "box", "touch", "x"]);
     let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());

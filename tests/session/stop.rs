@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::removal::trashed;
-use crate::repo::{ended, write};
-use crate::session::{Lab, PROGRAM, gone, is_alive, signal};
+use crate::fixture::files::write;
+use crate::fixture::lab::{Lab, PROGRAM};
+use crate::fixture::process::{ended, gone, is_alive, signal};
+use crate::fixture::trash::{REMOVED, trashed};
 
 const ONE: &str = "stopped 1 process in sandbox 'box'\n";
-const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n";
 
 /// The words of a waiter that does not heed TERM, or says that it got it.
 fn trapping(lab: &Lab, trap: &str) -> Vec<String> {
@@ -161,8 +161,8 @@ fn stop_all_ends_what_runs_in_every_sandbox() {
         .ok();
     assert_eq!([first, second].map(|child| ended(child).status.code()), [Some(143); 2]);
     assert_eq!(lab.sandboxes(), ["box", "idle", "other"]);
-    let usage = "usage: git sandbox stop [--rm] [--force] [--timeout=<seconds>] [--all]\n\
-                 \x20                       [--root=<folder>] [<name>...]\n";
+    let usage = "usage: git sandbox stop [--rm] [--force] [--release] [--timeout=<seconds>]\n\
+                 \x20                       [--all] [--root=<folder>] [<name>...]\n";
     lab.run(&["stop", "--all", "box"])
         .stderr(&format!("error: names and '--all' cannot be used together\n{usage}"))
         .code(129);
@@ -276,6 +276,34 @@ fn stop_rm_of_all_removes_the_clean_ones() {
         .ok();
     assert_eq!(ended(child).status.code(), Some(143));
     assert!(!path.exists() && other.join("new").exists());
+}
+
+#[test]
+fn stop_rm_of_all_keeps_worktrees_outside_the_root() {
+    let (lab, path) = Lab::with_box();
+    let parent = lab.home.join("elsewhere");
+    let outside = lab.new_sandbox(&["outside", "--dir", parent.to_str().unwrap()]);
+    let plain = lab.home.join("plain");
+    lab.git(&["worktree", "add", "--quiet", "-b", "plain", plain.to_str().unwrap()]);
+    let (child, pid) = lab.start_waiter("outside");
+    lab.run(&["stop", "--all", "--rm"])
+        .stderr(&format!(
+            "stopped 1 process in sandbox 'outside'\n\
+             kept 'outside': it is outside the root\n\
+             kept 'plain': it is outside the root\n{REMOVED}"
+        ))
+        .ok();
+    assert_eq!(ended(child).status.code(), Some(143));
+    assert!(!is_alive(pid) && !path.exists());
+    assert!(outside.join("file").exists() && plain.join("file").exists());
+    // By name it is what was meant.
+    lab.run(&["stop", "--rm", "outside"])
+        .stderr(
+            "nothing runs in sandbox 'outside'\n\
+             removed 'outside' (nothing to lose); undo with: git sandbox restore outside-ID\n",
+        )
+        .ok();
+    assert!(!outside.exists());
 }
 
 #[test]

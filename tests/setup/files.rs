@@ -6,8 +6,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::repo::{Run, Test, chmod, copy_program, finished, tree, write};
-use crate::sync_man::have;
+use crate::fixture::files::{chmod, copy_program, tree, write};
+use crate::fixture::process::finished;
+use crate::fixture::tools::have;
+use crate::fixture::{Run, Test};
 
 /// What stands in `wanted`, in the order in which it is said.
 const ALL: &str = "\
@@ -16,9 +18,18 @@ completions for bash: $HOME/.local/share/bash-completion/completions/git-sandbox
 completions for zsh: $HOME/.local/share/git-sandbox/zsh/_git-sandbox
 completions for fish: $HOME/.config/fish/completions/git-sandbox.fish
 'git sandbox' for fish: $HOME/.config/fish/conf.d/git-sandbox.fish
+the function for bash: $HOME/.local/share/git-sandbox/sb.bash
+the function for zsh: $HOME/.local/share/git-sandbox/sb.zsh
+the function for fish: $HOME/.config/fish/conf.d/git-sandbox-function.fish
 ";
 
-const IN_PLACE: &str = "man page and completions are in place\n";
+const IN_PLACE: &str = "man page, completions and the shell function are in place\n";
+const EXPLAINED: &str = "'sb <name>' goes to a sandbox in a new shell; see 'sb -h'\n";
+
+/// The line that the function for bash needs, and what uninstalling says about it.
+const BASH_LINE: &str = "source ~/.local/share/git-sandbox/sb.bash";
+const NOTHING: &str = "nothing is installed\n\
+                       hint: take out of ~/.bashrc: source ~/.local/share/git-sandbox/sb.bash\n";
 
 fn each(lines: impl Iterator<Item = &'static str>, verb: &str) -> String {
     let lines: Vec<String> = lines.map(|line| format!("{verb} {line}\n")).collect();
@@ -26,14 +37,16 @@ fn each(lines: impl Iterator<Item = &'static str>, verb: &str) -> String {
 }
 
 fn installed() -> String {
-    each(ALL.lines(), "installed")
+    each(ALL.lines(), "installed") + EXPLAINED
 }
 
 fn removed() -> String {
-    each(ALL.lines().map(|line| line.split_once(": ").unwrap().1), "removed")
+    let paths = ALL.lines().map(|line| line.split_once(": ").unwrap().1);
+    each(paths, "removed") + &format!("hint: take out of ~/.bashrc: {BASH_LINE}\n")
 }
 
-/// A home as `cargo install` leaves it, and bash-completion; zsh only if it is wanted.
+/// A home as `cargo install` leaves it, bash-completion, and the line for bash; zsh only if it is
+/// wanted.
 struct Home {
     test: Test,
     program: PathBuf,
@@ -49,6 +62,7 @@ impl Home {
             test.script(&format!("tools/{tool}"), "exit 1");
         }
         write(&test.home.join("data/bash-completion/bash_completion"), "");
+        write(&test.home.join(".bashrc"), &format!("{BASH_LINE}\n"));
         Home { test, program }
     }
 
@@ -119,7 +133,7 @@ fn an_older_file_of_ours_is_updated() {
     let page = home.path(".cargo/share/man/man1/git-sandbox.1");
     let text = fs::read_to_string(&page).unwrap();
     write(&page, &format!("{}\n.TH OLD 1\n", text.lines().next().unwrap()));
-    home.setup(&[]).stderr(&format!("updated {}\n", ALL.lines().next().unwrap())).ok();
+    home.setup(&[]).stderr(&format!("updated {}\n{EXPLAINED}", ALL.lines().next().unwrap())).ok();
     assert_eq!(home.tree(), before);
     home.setup(&["--uninstall"]).stderr(&removed()).ok();
     assert!(!home.path(".cargo/share").exists());
@@ -134,7 +148,7 @@ fn uninstall_leaves_nothing_of_ours_and_everything_else() {
     home.setup(&[]).stderr(&installed()).ok();
     home.setup(&["--uninstall"]).stderr(&removed()).ok();
     assert_eq!(home.tree(), before);
-    home.setup(&["--uninstall"]).stderr("nothing is installed\n").ok();
+    home.setup(&["--uninstall"]).stderr(NOTHING).ok();
     assert_eq!(home.tree(), before);
 }
 
@@ -171,7 +185,7 @@ fn a_file_of_somebody_else_is_never_touched() {
                      hint: to keep it aside: mv $HOME/BASH $HOME/BASH.orig\n";
         home.setup(&[]).stderr(&error.replace("BASH", bash)).code(1);
         assert_eq!(home.tree(), before);
-        home.setup(&["--uninstall"]).stderr("nothing is installed\n").ok();
+        home.setup(&["--uninstall"]).stderr(NOTHING).ok();
         assert_eq!(home.tree(), before);
     }
 }
@@ -208,16 +222,61 @@ fn a_home_that_is_not_known_is_an_error() {
 #[test]
 fn zsh_needs_a_line_until_it_is_there() {
     let home = Home::with_zsh();
-    let line = "fpath=(~/.local/share/git-sandbox/zsh $fpath)";
-    let hint = format!("hint: add to ~/.zshrc, before 'compinit': {line}\n");
+    let (line, source) = (
+        "fpath=(~/.local/share/git-sandbox/zsh $fpath)",
+        "source ~/.local/share/git-sandbox/sb.zsh",
+    );
+    let hints = format!(
+        "hint: add to ~/.zshrc, before 'compinit': {line}\n\
+         hint: add to ~/.zshrc, after 'compinit': {source}\n"
+    );
+    home.setup(&[]).stderr(&format!("{}{hints}", installed())).ok();
+    home.setup(&[]).stderr(&format!("{IN_PLACE}{hints}")).ok();
+    write(&home.path(".zshrc"), &format!("# {line}\n# {source}\n"));
+    home.setup(&[]).stderr(&format!("{IN_PLACE}{hints}")).ok();
+    write(&home.path(".zshrc"), &format!("{line}\nautoload -U compinit && compinit\n{source}\n"));
+    home.setup(&[]).stderr(IN_PLACE).ok();
+    let (before, bash) =
+        removed().split_once("hint: ").map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    let after = format!(
+        "{before}hint: take out of ~/.zshrc: {line}\nhint: {bash}\
+         hint: take out of ~/.zshrc: {source}\n"
+    );
+    home.setup(&["--uninstall"]).stderr(&after).ok();
+}
+
+#[test]
+fn bash_needs_a_line_until_it_is_there() {
+    let home = Home::new();
+    write(&home.path(".bashrc"), "# mine\n");
+    let hint = format!("hint: add to ~/.bashrc: {BASH_LINE}\n");
     home.setup(&[]).stderr(&format!("{}{hint}", installed())).ok();
     home.setup(&[]).stderr(&format!("{IN_PLACE}{hint}")).ok();
-    write(&home.path(".zshrc"), &format!("# {line}\n"));
-    home.setup(&[]).stderr(&format!("{IN_PLACE}{hint}")).ok();
-    write(&home.path(".zshrc"), &format!("{line}\nautoload -U compinit && compinit\n"));
+    assert_eq!(fs::read_to_string(home.path(".bashrc")).unwrap(), "# mine\n");
+}
+
+#[test]
+fn the_function_keeps_the_name_that_it_was_given() {
+    let home = Home::new();
+    let named = |name: &str| {
+        let text = fs::read_to_string(home.path(".local/share/git-sandbox/sb.bash")).unwrap();
+        assert!(text.contains(&format!("\n{name} ()\n")), "{text}");
+    };
+    home.setup(&["--function", "go-to"]).stderr(&installed().replace("'sb", "'go-to")).ok();
+    named("go-to");
     home.setup(&[]).stderr(IN_PLACE).ok();
-    let after = format!("{}hint: take out of ~/.zshrc: {line}\n", removed());
-    home.setup(&["--uninstall"]).stderr(&after).ok();
+    named("go-to");
+    let functions = ALL.lines().filter(|line| line.starts_with("the function"));
+    let updated = each(functions, "updated") + EXPLAINED;
+    home.setup(&["--function=sb"]).stderr(&updated).ok();
+    named("sb");
+    home.setup(&["--function", "a b"])
+        .stderr(
+            "error: 'a b' cannot be the name of a shell function\n\
+             usage: git sandbox setup [--agent=<agent>] [--timer] [--uninstall]\n\
+             \x20                        [--function=<name>] [--print=<what>]\n",
+        )
+        .code(129);
 }
 
 #[test]
@@ -225,8 +284,10 @@ fn a_folder_of_the_users_that_zsh_looks_in_is_taken() {
     let home = Home::with_zsh();
     write(&home.path(".zfunc/_mine"), "");
     let searched = format!("/usr/share/zsh/functions:{}", home.path(".zfunc").display());
+    write(&home.path(".zshrc"), "source ~/.local/share/git-sandbox/sb.zsh\n");
     let text = installed().replace(".local/share/git-sandbox/zsh/", ".zfunc/");
     home.setup(&[]).env("FPATH", &searched).stderr(&text).ok();
+    fs::remove_file(home.path(".zshrc")).unwrap();
     let text = removed().replace(".local/share/git-sandbox/zsh/", ".zfunc/");
     home.setup(&["--uninstall"]).env("FPATH", &searched).stderr(&text).ok();
     assert!(home.path(".zfunc/_mine").exists());
@@ -277,7 +338,8 @@ fn print_and_uninstall_exclude_each_other() {
     home.setup(&["--print", "man", "--uninstall"])
         .stderr(
             "error: options '--print' and '--uninstall' cannot be used together\n\
-             usage: git sandbox setup [--uninstall] [--print=<what>]\n",
+             usage: git sandbox setup [--agent=<agent>] [--timer] [--uninstall]\n\
+             \x20                        [--function=<name>] [--print=<what>]\n",
         )
         .code(129);
     assert_eq!(home.tree(), before);

@@ -12,7 +12,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::repo::{Test, ended, finished, write};
+use crate::fixture::Test;
+use crate::fixture::files::write;
+use crate::fixture::process::{ended, finished};
 
 /// What is offered: words with their descriptions, where the shell shows some.
 type Offer = BTreeMap<String, String>;
@@ -36,6 +38,7 @@ impl Shell {
     }
 
     /// Whether it is here, with what it needs. Under CI one that is missing is a failure.
+    #[track_caller]
     fn is_here(self) -> bool {
         let is_here = match self {
             Bash => Path::new("/usr/share/bash-completion/bash_completion").is_file(),
@@ -66,6 +69,9 @@ fn home() -> Test {
         ("zsh", ".zfunc/_git-sandbox"),
         ("fish", ".config/fish/completions/git-sandbox.fish"),
         ("fish-conf", ".config/fish/conf.d/git-sandbox.fish"),
+        ("function-bash", "sb.bash"),
+        ("function-zsh", "sb.zsh"),
+        ("function-fish", ".config/fish/conf.d/git-sandbox-function.fish"),
     ] {
         let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.home);
         let output = finished(command.args(["setup", "--print", what]));
@@ -96,7 +102,8 @@ fn ask(shell: Shell, test: &Test, lines: &[String]) -> Vec<Offer> {
 
 fn ask_some(shell: Shell, test: &Test, lines: &[String]) -> Vec<Offer> {
     const ASK_FISH: &str = "while read -l line; complete -C $line; printf '\\0'; end";
-    let helper = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shells").join(name);
+    let helper =
+        |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/setup/shells").join(name);
     let (program, words): (_, [PathBuf; 3]) = match shell {
         Bash => ("python3", [helper("drive.py"), "bash".into(), helper("bashrc")]),
         Zsh => ("python3", [helper("drive.py"), "zsh".into(), helper("zshrc")]),
@@ -162,6 +169,8 @@ struct Row {
 struct Opt {
     forms: Vec<String>,
     value: Option<String>,
+    /// Whether the value may be left out.
+    maybe: bool,
     help: String,
 }
 
@@ -208,11 +217,16 @@ fn entries(help: &str) -> Vec<(String, String)> {
 }
 
 fn option((head, help): (String, String)) -> Opt {
+    // `[=<value>]` may be left out, so it never is the next word.
+    let (head, maybe) = match head.strip_suffix(']') {
+        Some(head) => (head.replace("[=<", "=<"), true),
+        None => (head, false),
+    };
     let (forms, value) = match head.split_once("=<") {
         Some((forms, value)) => (forms, Some(value.trim_end_matches('>').to_owned())),
         None => (&*head, None),
     };
-    Opt { forms: forms.split(", ").map(str::to_owned).collect(), value, help }
+    Opt { forms: forms.split(", ").map(str::to_owned).collect(), value, maybe, help }
 }
 
 /// What must be offered where a value or an operand of this name stands.
@@ -231,15 +245,23 @@ fn candidates(shell: Shell, test: &Test, command: &str, value: &str) -> Offer {
         (_, "folder" | "parent") => vec![("docs", ""), ("src", "")],
         (_, "when") => vec![("auto", ""), ("always", ""), ("never", "")],
         ("setup", "what") => {
-            vec![("man", ""), ("bash", ""), ("zsh", ""), ("fish", ""), ("fish-conf", "")]
+            let files = ["man", "bash", "zsh", "fish", "fish-conf"];
+            let functions = ["function-bash", "function-zsh", "function-fish"];
+            files.into_iter().chain(functions).map(|word| (word, "")).collect()
         }
+        ("list", "by") => ["name", "age", "agent", "work"].map(|word| (word, "")).to_vec(),
         ("restore" | "reap", "name") => {
             let id = test.json(&["restore", "--json"])[0]["id"].as_str().unwrap().to_owned();
             let words = "old, removed just now";
             return offer(shell, &[("old", words), (&id, words)]);
         }
-        ("show" | "path" | "run" | "stop" | "merge" | "rm", "name") => SANDBOXES.to_vec(),
-        (_, "n" | "author" | "days" | "seconds" | "task" | "as" | "text") => vec![],
+        (
+            "show" | "path" | "diff" | "rename" | "run" | "stop" | "wait" | "merge" | "rm",
+            "name",
+        ) => SANDBOXES.to_vec(),
+        ("setup" | "hook", "agent") => vec![("claude", "")],
+        ("setup", "name")
+        | (_, "request" | "n" | "author" | "days" | "seconds" | "task" | "as" | "text") => vec![],
         _ => panic!("say here what completes <{value}> of {command}"),
     };
     offer(shell, &list)
@@ -264,6 +286,7 @@ fn options<'a>(shell: Shell, options: impl Iterator<Item = &'a Opt>) -> Offer {
 }
 
 /// Asks a shell, and compares to the letter.
+#[track_caller]
 fn check(shell: Shell, test: &Test, wanted: Vec<(String, Offer)>) {
     let (lines, wanted): (Vec<_>, Vec<_>) = wanted.into_iter().unzip();
     let mut wrong = Vec::new();
@@ -322,14 +345,16 @@ fn the_table_is_offered(shell: Shell) {
                 words.clone_from(&option.help);
             }
             wanted.push((format!("git sandbox {name} {form}="), offer.clone()));
-            wanted.push((format!("git-sandbox {name} {form} "), offer));
+            if !option.maybe {
+                wanted.push((format!("git-sandbox {name} {form} "), offer));
+            }
         }
     }
     check(shell, &test, wanted);
 }
 
 const HELP: [&str; 2] = ["-h", "--help"];
-const ONE_OF: [&str; 2] = ["when", "what"];
+const ONE_OF: [&str; 4] = ["when", "what", "agent", "by"];
 
 /// zsh shows the options where no operand can stand.
 fn first_operand(shell: Shell, test: &Test, row: &Row) -> Offer {
@@ -360,6 +385,7 @@ fn the_line_is_understood(shell: Shell) {
     let lib = if shell == Bash { of(&[(".git", ""), ("lib", "")]) } else { of(&[("lib", "")]) };
     let show = of(&[("show", "show everything known about one sandbox")]);
     let nothing = Offer::new();
+    let branches = candidates(shell, &test, "new", "branch");
     let mut wanted: Vec<(&str, Offer)> = vec![
         // A part of a word, before and after other words.
         ("git sandbox sh", show.clone()),
@@ -383,12 +409,18 @@ fn the_line_is_understood(shell: Shell) {
         ("git -C ../other -c core.abbrev=7 sandbox rm ", theirs.clone()),
         ("git -C ~/other sandbox rm ", theirs.clone()),
         ("git -C ../other sandbox new --dir ", lib),
-        ("git -C ../nowhere sandbox rm ", nothing),
+        ("git -C ../nowhere sandbox rm ", nothing.clone()),
         ("git -c core.abbrev=7 sandbox rm ", sandboxes.clone()),
         // An alias.
         ("git sb rm ", sandboxes.clone()),
         ("git sb sh", show.clone()),
         ("git sb new --from=o", only(&commits, "o")),
+        // The shell function.
+        ("sb ", sandboxes.clone()),
+        ("sb f", only(&sandboxes, "f")),
+        ("sb rm f", only(&sandboxes, "f")),
+        ("sb -c t", only(&branches, "t")),
+        ("sb -c topic ", nothing.clone()),
         // A command line inside of ours.
         ("git sandbox new x a task -- git sandbox sh", show.clone()),
         ("git sandbox new x -- git sandbox rm f", only(&sandboxes, "f")),

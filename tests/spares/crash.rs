@@ -3,21 +3,17 @@
 
 use std::fs;
 
-use crate::repo::{Test, names_in, write};
-use crate::spares::{Spares, entry};
+use crate::fixture::Test;
+use crate::fixture::files::{names_in, write};
+use crate::fixture::spares::{Spares, entry};
 
 /// More steps than any command has.
 const MANY: u32 = 50;
-const KILLED: i32 = 128 + 9;
 
 /// Runs a command that dies at a step. Whether it did; otherwise it must have succeeded.
+#[track_caller]
 fn crashes(test: &Test, words: &[&str], step: u32) -> bool {
-    let output = test.run(words).env("GIT_SANDBOX_CRASH_AT", step.to_string()).output();
-    match output.status.code() {
-        Some(0) => false,
-        Some(KILLED) => true,
-        other => panic!("{other:?}: {}", String::from_utf8_lossy(&output.stderr)),
-    }
+    test.run(words).crashes_at(step)
 }
 
 /// Every folder has its entry, every entry its folder, and each is a clean spare or sandbox.
@@ -61,11 +57,11 @@ fn preparing_goes_on_after_a_crash_at_any_step() {
     loop {
         let test = repository();
         test.git(&["config", "sandbox.spares", "2"]);
-        if !crashes(&test, &["reap", "--spares"], step) {
+        if !crashes(&test, &["__spares"], step) {
             break;
         }
         test.run(&["list", "--json"]).stdout("[]\n").ok();
-        test.run(&["reap", "--spares"]).stderr("2 spares ready\n").ok();
+        test.run(&["__spares"]).stderr("2 spares ready\n").ok();
         is_whole(&test, &[], 2);
         step += 1;
     }

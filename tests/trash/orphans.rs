@@ -4,13 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::in_use::Sleeper;
-use crate::removal::{same, trashed};
-use crate::repo::{Run, Test, chmod, tree, write};
-use crate::stale::{
-    after, id_of, only_one, room, set_time, set_times, succeeds, summary, wait_for_trash,
-    without_power,
-};
+use crate::fixture::diff::same;
+use crate::fixture::files::{chmod, room, tree, write};
+use crate::fixture::process::Sleeper;
+use crate::fixture::reap::{nothing, summary};
+use crate::fixture::run::{succeeds, without_power};
+use crate::fixture::state::state;
+use crate::fixture::time::{after, set_time, set_times};
+use crate::fixture::trash::{id_of, only_one, trashed, wait_for_trash};
+use crate::fixture::{Run, Test};
 
 /// A home with a repository `zoo`, gone since, whose sandbox `fix` has work in it.
 struct Lost {
@@ -41,13 +43,15 @@ impl Lost {
     }
 
     /// Nothing happens on that day.
+    #[track_caller]
     fn stays(&self, days: i64) {
         let before = tree(&self.test.home, &["sandbox.lock"]);
-        self.reap(days, &[]).stderr(&summary(0, 0, 0, 0)).ok();
+        self.reap(days, &[]).stderr(&nothing(1)).ok();
         same(&tree(&self.test.home, &["sandbox.lock"]), &before);
     }
 
     /// It goes to the trash, whole; in a dry run it does not.
+    #[track_caller]
     fn goes(&self, days: i64, unused: u32) {
         let before = tree(&self.test.home, &["sandbox.lock"]);
         let files = tree(&self.path, &[]);
@@ -56,11 +60,16 @@ impl Lost {
             "{name}: retired: unused for {unused} days, and its repository cannot be reached\n"
         );
         let last = summary(1, 0, 0, room(&self.path));
-        self.reap(days, &["--dry-run"]).stdout(&line).stderr(&last).ok();
+        let would = line.replace(": retired:", ": would retire:");
+        self.reap(days, &["--dry-run"]).stdout(&would).stderr(&last).ok();
         same(&tree(&self.test.home, &["sandbox.lock"]), &before);
         self.reap(days, &[]).stdout(&line).stderr(&last).ok();
         assert!(!self.path.exists());
-        same(&tree(&only_one(&self.test).join("tree"), &[]), &files);
+        let item = only_one(&self.test);
+        let pointer = |line: &&str| !line.starts_with(".git ");
+        let files: Vec<&str> = files.lines().filter(pointer).collect();
+        same(&tree(&item.join("tree"), &[]), &files.join("\n"));
+        assert!(item.join("dot-git").is_file());
     }
 }
 
@@ -107,16 +116,34 @@ fn one_whose_repository_comes_back_is_none() {
 }
 
 #[test]
-fn one_whose_entry_was_pruned_is_none_and_stays() {
+fn one_that_its_repository_no_longer_knows_is_an_orphan() {
     let lost = Lost::made(&["fix"]);
     fs::remove_dir_all(lost.test.home.join("zoo/.git/worktrees")).unwrap();
     lost.stays(89);
-    lost.stays(91);
-    lost.stays(1000);
+    let listed = lost.test.run_in(&lost.test.home.join("zoo"), &["list", "--json"]).output();
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    assert_eq!((&listed[0]["name"], &listed[0]["state"]), (&"fix".into(), &"orphan".into()));
+    lost.goes(91, 91);
 }
 
 #[test]
-fn one_whose_repository_is_unreadable_is_kept_as_long() {
+fn an_item_is_adopted_when_its_repository_is_back() {
+    let lost = Lost::made(&["fix"]);
+    let (zoo, away) = (lost.test.home.join("zoo"), lost.test.home.join("unmounted"));
+    let before = tree(&lost.path, &[]);
+    let entry = std::fs::read_dir(zoo.join(".git/worktrees")).unwrap().flatten().next().unwrap();
+    set_time(&entry.path().join("gitdir"), 0);
+    fs::rename(&zoo, &away).unwrap();
+    lost.goes(91, 91);
+    fs::rename(&away, &zoo).unwrap();
+    let restore = lost.test.run_in(&zoo, &["restore", "fix"]).env("GIT_SANDBOX_NOW", after(92));
+    restore.stdout(&format!("{}\n", lost.path.display())).stderr("restored 'fix'\n").ok();
+    same(&tree(&lost.path, &[]), &before);
+    assert_eq!(lost.test.git_in(&lost.path, &["branch", "--show-current"]), "fix");
+}
+
+#[test]
+fn one_whose_repository_is_unreadable_is_left_alone() {
     let lost = Lost::made(&["fix"]);
     let test = &lost.test;
     chmod(&test.home.join("zoo"), 0);
@@ -125,14 +152,11 @@ fn one_whose_repository_is_unreadable_is_kept_as_long() {
         run.env("GIT_SANDBOX_NOW", after(days))
     };
     let files = tree(&lost.path, &[]);
-    run(89).stderr(&summary(0, 0, 0, 0)).ok();
+    run(89).stderr(&nothing(0)).ok();
     same(&tree(&lost.path, &[]), &files);
-    let freed = room(&lost.path);
-    run(91)
-        .stdout("fix: retired: unused for 91 days, and its repository cannot be reached\n")
-        .stderr(&summary(1, 0, 0, freed))
-        .ok();
-    same(&tree(&only_one(test).join("tree"), &[]), &files);
+    // An error that is not "no such file" is no absence.
+    run(1000).stderr(&nothing(0)).ok();
+    same(&tree(&lost.path, &[]), &files);
     chmod(&test.home.join("zoo"), 0o755);
     test.git_in(&test.home.join("zoo"), &["fsck", "--no-progress"]);
 }
@@ -203,7 +227,7 @@ fn an_orphan_comes_back_as_it_was() {
     test.run_in(&test.home, &["restore", "--all", "fix"])
         .env("GIT_SANDBOX_NOW", after(95))
         .stdout(&format!("{}\n", lost.path.display()))
-        .stderr("restored 'fix'\n")
+        .stderr("restored 'fix'\nit is a plain folder: its repository no longer knows it\n")
         .ok();
     same(&tree(&lost.path, &[]), &before);
     assert!(trashed(test).is_empty());
@@ -226,25 +250,26 @@ fn an_orphan_is_purged_with_the_trash() {
     let test = &lost.test;
     lost.goes(94, 94);
     let before = tree(&test.home, &["sandbox.lock"]);
-    lost.reap(107, &[]).stderr(&summary(0, 0, 0, 0)).ok();
+    lost.reap(107, &[]).stderr(&nothing(0)).ok();
     let (line, last) = (
-        "fix-ID: purged: in the trash for 15 days\n",
+        "fix-ID: put away: in the trash for 15 days\n",
         summary(0, 0, 1, room(&only_one(test).join("tree"))),
     );
-    lost.reap(109, &["--dry-run"]).stdout(line).stderr(&last).ok();
+    let would = line.replace(": put away:", ": would put away:");
+    lost.reap(109, &["--dry-run"]).stdout(&would).stderr(&last).ok();
     same(&tree(&test.home, &["sandbox.lock"]), &before);
     lost.reap(109, &[]).stdout(line).stderr(&last).ok();
     wait_for_trash(test, 0);
     assert!(!lost.path.exists());
     assert!(test.app().join("file").exists());
+    succeeds(test.run_in(&test.home, &["restore", "--all", "fix"]));
+    assert!(lost.path.join("sub/deep").exists());
 }
 
 #[test]
-fn purge_takes_an_orphan_only_by_name() {
+fn purge_takes_an_orphan_by_name() {
     let lost = Lost::new();
     lost.goes(94, 94);
-    succeeds(lost.reap(95, &["--purge"]));
-    assert_eq!(trashed(&lost.test).len(), 1);
     succeeds(lost.reap(95, &["--purge", "fix"]));
     wait_for_trash(&lost.test, 0);
 }
@@ -269,4 +294,47 @@ fn a_dry_run_leaves_an_interrupted_move_as_it_is() {
     let home: &Path = &lost.test.home;
     succeeds(lost.test.run_in(home, &["restore", "--all", "fix"]));
     assert_eq!(fs::read_to_string(lost.path.join("sub/deep")).unwrap(), "mine\n");
+}
+
+/// A repository that is out of reach while `reap --all` runs on these days, and then is back.
+#[track_caller]
+fn out_of_reach(test: &Test, days: &[i64]) {
+    fs::rename(test.app(), test.home.join("away")).unwrap();
+    for day in days {
+        let run = test.run_in(&test.home, &["reap", "--all"]);
+        succeeds(run.env("GIT_SANDBOX_NOW", after(*day)));
+    }
+    fs::rename(test.home.join("away"), test.app()).unwrap();
+}
+
+#[test]
+fn an_orphan_returns_with_its_repository_from_the_trash_and_from_the_vault() {
+    for days in [&[400][..], &[400, 800]] {
+        let test = Test::new();
+        let path = test.new_sandbox(&["box", "The", "task"]);
+        write(&path.join("file"), "edited\n");
+        write(&path.join("staged"), "staged\n");
+        test.git_in(&path, &["add", "staged"]);
+        let before = state(&test, &path);
+        out_of_reach(&test, days);
+        assert!(!path.exists());
+        test.run(&["list"]).stderr("no sandboxes; 'git sandbox new <name>' makes one\n").ok();
+        test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+        same(&state(&test, &path), &before);
+        assert_eq!(test.json(&["show", "box", "--json"])["task"], "The task");
+        test.run(&["doctor"]).stderr("all is well\n").ok();
+    }
+}
+
+#[test]
+fn what_was_removed_before_its_repository_was_out_of_reach_comes_back_whole() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("file"), "edited\n");
+    let before = state(&test, &path);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    out_of_reach(&test, &[15]);
+    test.run(&["doctor"]).stderr("all is well\n").ok();
+    test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+    same(&state(&test, &path), &before);
 }

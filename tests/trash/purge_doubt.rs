@@ -2,9 +2,13 @@
 
 use std::fs;
 
-use crate::removal::{Format, repository, same, trashed};
-use crate::repo::{Test, chmod, tree, write};
-use crate::stale::{after, only_one, set_time, set_times, succeeds, without_power};
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{chmod, tree, write};
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::run::{succeeds, without_power};
+use crate::fixture::time::{after, set_time, set_times};
+use crate::fixture::trash::{only_one, trashed};
 
 /// A sandbox with a repository that has work in it, in an ignored folder that cannot be read.
 fn unreadable() -> Test {
@@ -38,7 +42,7 @@ fn what_could_not_be_read_when_it_was_removed_stays_in_the_trash() {
     for words in [&["reap", "--purge", "--dry-run"][..], &["reap"], &["reap", "--purge"]] {
         let run = without_power(&test, &test.app(), words).env("GIT_SANDBOX_NOW", after(15));
         let said = String::from_utf8(run.output().stdout).unwrap();
-        assert!(!said.contains(": purged: "), "{words:?}: {said}");
+        assert!(!said.contains(": put away: "), "{words:?}: {said}");
         same(&tree(&closed, &[]), &before);
     }
 }
@@ -53,7 +57,7 @@ fn read_only_folders_do_not_stop_their_owner() {
     }
     succeeds(without_power(&test, &test.app(), &["rm", "box"]));
     succeeds(without_power(&test, &test.app(), &["reap", "--purge"]));
-    crate::stale::wait_for_trash(&test, 0);
+    crate::fixture::trash::wait_for_trash(&test, 0);
     assert!(!path.exists());
 }
 

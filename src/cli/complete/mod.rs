@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use crate::spec::{AfterDashes, COMMANDS, Command, Kind, Opt, VERSION};
+use crate::cli::spec::{AfterDashes, COMMANDS, Command, Kind, Opt, VERSION};
 
 /// One line about the program, for the lists of git's commands.
 const ABOUT: &str = "isolated checkouts of this repository";
@@ -34,7 +34,8 @@ pub fn bash() -> String {
         valued.map(|(option, value)| {
             let words: Vec<String> =
                 option.forms().iter().map(|form| format!("'{} {form}'", command.name)).collect();
-            format!("\t{}) kind='{}' ;;", words.join(" | "), word_for(value.kind))
+            let next = if takes_next_word(option) { "" } else { " next=no" };
+            format!("\t{}) kind='{}'{next} ;;", words.join(" | "), word_for(value.kind))
         })
     });
     let operands = COMMANDS.iter().flat_map(|command| {
@@ -91,11 +92,16 @@ pub fn zsh() -> String {
         &[
             ("COMMANDS", lines(commands)),
             ("ARGUMENTS", lines(arguments)),
-            ("VERSION", zsh_option(&VERSION, &VERSION.typed())),
+            ("VERSION", zsh_version()),
             ("BRANCHES", described(BRANCHES, true)),
             ("COMMITS", described(COMMITS, true)),
         ],
     )
+}
+
+fn zsh_version() -> String {
+    let forms = VERSION.forms().into_iter().map(|form| quoted(&zsh_option(&VERSION, &form)));
+    forms.collect::<Vec<_>>().join(" ")
 }
 
 /// `completions/git-sandbox.fish`
@@ -127,7 +133,8 @@ pub fn fish() -> String {
         options.chain(operands).collect::<Vec<_>>()
     });
     let version = format!(
-        "complete -c git-sandbox -n 'test (count (commandline -opc)) = 1' -l {} -d {}",
+        "complete -c git-sandbox -n 'test (count (commandline -opc)) = 1'{} -l {} -d {}",
+        VERSION.short.map(|short| format!(" -s {short}")).unwrap_or_default(),
         VERSION.long,
         quoted(VERSION.help)
     );
@@ -153,6 +160,16 @@ pub fn fish_conf() -> String {
     )
 }
 
+/// A template of the shell function with the format of its branches put in; in fish and, where that is
+/// asked for, elsewhere with descriptions.
+pub fn with_branches(template: &str, with_descriptions: bool) -> String {
+    let parts = [
+        ("BRANCHES", described(BRANCHES, with_descriptions)),
+        ("DESCRIBED", described(BRANCHES, true)),
+    ];
+    fill(template, &parts)
+}
+
 /// The template with every `@NAME@` replaced. What all shells share is added.
 fn fill(template: &str, parts: &[(&str, String)]) -> String {
     let mut text = template.to_owned();
@@ -162,7 +179,7 @@ fn fill(template: &str, parts: &[(&str, String)]) -> String {
     text.replace("@BRANCH_REFS@", BRANCH_REFS)
         .replace("@COMMIT_REFS@", COMMIT_REFS)
         .replace("@HEAD@", HEAD)
-        .replace("@VERSION@", &VERSION.typed())
+        .replace("@VERSION@", &VERSION.forms().join(" "))
         .replace("@ABOUT@", ABOUT)
 }
 
@@ -190,10 +207,14 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// The forms of the options of a command that take a value.
+/// The forms of the options of a command that take the next word as their value.
 fn valued(command: &Command) -> Vec<String> {
-    let options = command.all_options().filter(|option| option.value.is_some());
+    let options = command.all_options().filter(|option| takes_next_word(option));
     options.flat_map(Opt::forms).collect()
+}
+
+fn takes_next_word(option: &Opt) -> bool {
+    option.value.as_ref().is_some_and(|value| value.left_out.is_none())
 }
 
 /// After how many operands a command line may follow without `--`; `None` where none follows at all.
@@ -207,8 +228,9 @@ fn runs_after(command: &Command) -> Option<String> {
 
 fn with_equals(option: &Opt) -> Vec<String> {
     let long = |form: &String| option.value.is_some() && form.starts_with("--");
-    let forms = option.forms().into_iter();
-    forms.map(|form| if long(&form) { format!("{form}=") } else { form }).collect()
+    let alone = option.forms().into_iter().filter(|form| !long(form) || !takes_next_word(option));
+    let equals = option.forms().into_iter().filter(long).map(|form| format!("{form}="));
+    alone.chain(equals).collect()
 }
 
 /// What the templates call a kind.
@@ -229,6 +251,9 @@ fn zsh_option(option: &Opt, form: &str) -> String {
     let help = option.help.replace('[', r"\[").replace(']', r"\]");
     let equals = if form.starts_with("--") { "=" } else { "+" };
     match &option.value {
+        Some(value) if value.left_out.is_some() => {
+            format!("*{form}=-[{help}]::{}:{}", value.name, zsh_action(value.kind))
+        }
         Some(value) => format!("*{form}{equals}[{help}]:{}:{}", value.name, zsh_action(value.kind)),
         None => format!("*{form}[{help}]"),
     }
@@ -251,7 +276,7 @@ fn fish_option(option: &Opt, command: &str) -> String {
         let _ = write!(text, " -l {}", option.long);
     }
     if let Some(value) = &option.value {
-        text += " -x";
+        text += if takes_next_word(option) { " -x" } else { " -f" };
         if let Some(action) = fish_action(value.kind) {
             let _ = write!(text, " -a {action}");
         }

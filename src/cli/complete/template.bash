@@ -15,9 +15,11 @@ __git_sandbox_options ()
 	esac
 }
 
-# What the value of an option is, as $kind; fails if the option takes none.
+# What the value of an option is, as $kind, and whether it is the next word, as $next; fails if the
+# option takes none.
 __git_sandbox_value ()
 {
+	next=yes
 	case $1 in
 @VALUES@
 	*) return 1 ;;
@@ -106,7 +108,7 @@ __git_sandbox_command_line ()
 
 _git_sandbox ()
 {
-	local command kind bare lead= word i=$((__git_cmd_idx + 1)) operands=0 IFS=$' \t\n'
+	local command kind next bare lead= word i=$((__git_cmd_idx + 1)) operands=0 IFS=$' \t\n'
 	# Where nothing fits, file names do not fit either.
 	compopt +o default +o bashdefault 2>/dev/null
 	COMPREPLY=()
@@ -136,7 +138,7 @@ _git_sandbox ()
 			__git_sandbox_operand "$command $operands"
 			__git_sandbox_offer "$kind"
 			return
-		elif __git_sandbox_value "$command $word"; then
+		elif __git_sandbox_value "$command $word" && [[ $next == yes ]]; then
 			if ((++i == cword)); then
 				[[ $cur == -* ]] || __git_sandbox_offer "$kind"
 				return
@@ -162,9 +164,11 @@ _git_sandbox ()
 				COMPREPLY+=("$option$end")
 			fi
 		done
-		if ((cword == __git_cmd_idx + 1)) && [[ @VERSION@ == "$cur"* ]]; then
-			COMPREPLY+=('@VERSION@ ')
-		fi
+		for option in @VERSION@; do
+			if ((cword == __git_cmd_idx + 1)) && [[ $option == "$cur"* ]]; then
+				COMPREPLY+=("$option ")
+			fi
+		done
 	elif [[ $runs == 0 && -n $bare ]] && ((operands >= bare)); then
 		__git_sandbox_command_line "$cword"
 	else

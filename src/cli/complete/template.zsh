@@ -79,7 +79,7 @@ _git-sandbox () {
     return
   fi
   if (( CURRENT == 2 )); then
-    version=('@VERSION@')
+    version=(@VERSION@)
   fi
   if [[ $words[2] == -* ]]; then
     command=list

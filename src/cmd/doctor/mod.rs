@@ -3,6 +3,8 @@
 //! Each check finds, explains in one line and, where nothing can be lost by it, repairs. An entry
 //! that makes git itself fail comes first: until it is mended nothing else can be asked.
 
+mod kept;
+mod moved;
 mod spares;
 
 use std::fs;
@@ -10,36 +12,32 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::Here;
-use crate::args::Args;
-use crate::background;
-use crate::create::{Maker, Wish};
-use crate::error::{Doing, Result, shell_word};
-use crate::everywhere::{self, Everywhere};
-use crate::gather;
-use crate::journal::{Journal, Stage, TREE, replace};
-use crate::live;
-use crate::lock::Lock;
-use crate::merge;
-use crate::orphan;
-use crate::out::{Out, visible};
-use crate::place::{self, Root};
-use crate::pointer;
-use crate::repo::{self, Repo};
-use crate::run::Author;
-use crate::sandbox::{Sandbox, State};
-use crate::spec::{COLOR, FIX, JSON, ROOT};
-use crate::stub;
-use crate::tmux;
-use crate::trash;
+use crate::cli::args::Args;
+use crate::cli::spec::{FIX, JSON, ROOT};
+use crate::cmd::context::{self, Here};
+use crate::error::{Doing, Error, Result};
+use crate::lifecycle::create::{Maker, Wish};
+use crate::lifecycle::recover::half_made;
+use crate::lifecycle::{background, merge, trash};
+use crate::repo::root::{self, Root};
+use crate::repo::{Repo, link};
+use crate::sandbox::in_use::{self, Started};
+use crate::sandbox::journal::{Journal, Stage};
+use crate::sandbox::mark::Pin;
+use crate::sandbox::{Damage, Sandbox, State};
+use crate::session::{Author, tmux};
+use crate::sys::file;
+use crate::sys::lock::Lock;
+use crate::ui::out::{Out, visible};
+use crate::ui::words::shell_word;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let repo = Repo::discover()?;
-    *out = Out::new(args.word(&COLOR), &repo.config);
+    *out = context::colours(args, &repo.config);
     let mut doctor =
-        Doctor { fix: args.has(&FIX), args, findings: Vec::new(), accounted: Vec::new() };
+        Doctor { fix: args.has(&FIX), args, findings: vec![], accounted: vec![], stuck: false };
     doctor.entries(&repo, *out)?;
-    if doctor.is_stuck() {
+    if doctor.stuck {
         return doctor.answer(*out);
     }
     doctor.root(&repo)?;
@@ -49,6 +47,8 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let here = Here::of(here.repo, args, out)?;
     doctor.sandboxes(&here, *out)?;
     doctor.leftovers(&here)?;
+    doctor.kept(&here, *out)?;
+    doctor.processes(&here);
     doctor.windows(&here);
     doctor.spares(&here, *out)?;
     doctor.answer(*out)
@@ -63,6 +63,9 @@ struct Finding {
     fixed: bool,
     #[serde(skip)]
     hint: Option<String>,
+    /// Whether `--fix` would try to repair it.
+    #[serde(skip)]
+    curable: bool,
 }
 
 struct Doctor<'a> {
@@ -70,6 +73,8 @@ struct Doctor<'a> {
     args: &'a Args,
     findings: Vec<Finding>,
     accounted: Vec<PathBuf>,
+    /// Whether git would still fail.
+    stuck: bool,
 }
 
 impl Doctor<'_> {
@@ -82,6 +87,7 @@ impl Doctor<'_> {
         cure: Option<&mut dyn FnMut() -> Result<()>>,
     ) {
         let (mut fixed, mut problem) = (false, problem.to_owned());
+        let curable = cure.is_some();
         if let (true, Some(cure)) = (self.fix, cure) {
             match cure() {
                 Ok(()) => fixed = true,
@@ -89,7 +95,7 @@ impl Doctor<'_> {
             }
         }
         let path = path.to_string_lossy().into_owned();
-        self.findings.push(Finding { kind, path, problem, fixed, hint: None });
+        self.findings.push(Finding { kind, path, problem, fixed, hint: None, curable });
     }
 
     fn hint(&mut self, hint: String) {
@@ -100,13 +106,6 @@ impl Doctor<'_> {
 
     fn knows(&self, path: &Path) -> bool {
         self.findings.iter().any(|finding| Path::new(&finding.path) == path)
-    }
-
-    /// Whether git would still fail.
-    fn is_stuck(&self) -> bool {
-        let stuck =
-            |finding: &&Finding| finding.kind == "entry" && finding.problem.contains("commondir");
-        self.findings.iter().filter(stuck).any(|finding| !finding.fixed)
     }
 
     /// An entry with an empty `commondir` makes every git command of the repository fail. What
@@ -123,21 +122,22 @@ impl Doctor<'_> {
                 self.find("entry", &entry, "it is empty", Some(cure));
                 continue;
             }
-            if stub::is_unlisted(&entry) {
+            if half_made::is_unlisted(&entry) {
                 let cure = &mut || {
                     // Whoever is just making it holds the lock.
                     let _lock = repo.lock(out)?;
-                    stub::clear_unlisted(&repo.common);
+                    half_made::clear_unlisted(&repo.common);
                     Ok(())
                 };
                 self.find("entry", &entry, "its creation was interrupted", Some(cure));
                 continue;
             }
             let file = entry.join("commondir");
-            let text = crate::file::read_small(&file).unwrap_or_default();
+            let text = file::read_small(&file).unwrap_or_default();
             if text.trim_ascii().is_empty() {
                 let why = "its 'commondir' is empty, which makes git fail";
-                self.find("entry", &entry, why, Some(&mut || replace(&file, b"../..\n")));
+                self.find("entry", &entry, why, Some(&mut || file::replace(&file, b"../..\n")));
+                self.stuck |= self.findings.last().is_some_and(|finding| !finding.fixed);
             }
         }
         Ok(())
@@ -147,7 +147,7 @@ impl Doctor<'_> {
     fn root(&mut self, repo: &Repo) -> Result<()> {
         let root = Root::wanted(self.args.value(&ROOT), &repo.config, &repo.git)?;
         let Some(path) = root.plain().filter(|path| path.is_dir()) else { return Ok(()) };
-        if let Some(cure) = place::open_to_others(&path) {
+        if let Some(cure) = root::open_to_others(&path) {
             self.find("root", &path, "others may write to it", Some(&mut || cure.apply()));
         }
         Ok(())
@@ -157,14 +157,20 @@ impl Doctor<'_> {
     fn journals(&mut self, repo: Repo, out: &mut Out) -> Result<Here> {
         let here = Here::of(repo, self.args, out)?;
         let mut unfinished = Vec::new();
-        for tree in &here.worktrees.linked {
-            let Some(pin) = trash::pin_of(tree) else { continue };
-            match Journal::of(&pin, &tree.entry) {
-                Ok(Some(journal)) if matches!(journal.stage, Stage::Trashed | Stage::Purging) => {}
-                Ok(_) => unfinished.push(pin.at),
-                Err(error) => self.find("journal", &pin.at, &error.to_string(), None),
+        let pins = here.worktrees.linked.iter().filter_map(|tree| Pin::read(&tree.entry));
+        unfinished.extend(pins.map(|pin| pin.at));
+        for item in trash::items(&here.repo, &here.place) {
+            match item {
+                Ok(item) if is_unfinished(&item.journal.stage) => unfinished.push(item.at),
+                Ok(_) => {}
+                // Put away while the repository was out of reach.
+                Err(Error::Damaged { name, .. })
+                    if here.vault(*out).has(&name).unwrap_or(false) => {}
+                Err(error) => self.find("trash", &here.place.root, &error.to_string(), None),
             }
         }
+        unfinished.sort();
+        unfinished.dedup();
         let merges = merge::left_over(&here.repo, &here.worktrees);
         if unfinished.is_empty() && merges.is_empty() {
             return Ok(here);
@@ -175,11 +181,10 @@ impl Doctor<'_> {
             false => Here::of(repo, self.args, out)?,
         };
         let left = |at: &PathBuf| {
-            let still =
-                here.worktrees.linked.iter().filter_map(trash::pin_of).any(|pin| pin.at == *at);
-            let done = |stage: &Stage| matches!(stage, Stage::Trashed | Stage::Purging);
-            still
-                && !Journal::read(at).is_ok_and(|journal| journal.is_some_and(|it| done(&it.stage)))
+            let registered = here.worktrees.linked.iter().filter_map(|tree| Pin::read(&tree.entry));
+            let journal = Journal::read(at).ok().flatten();
+            registered.into_iter().any(|pin| pin.at == *at)
+                || journal.is_some_and(|journal| is_unfinished(&journal.stage))
         };
         for at in unfinished {
             let cure = &mut || match left(&at) {
@@ -199,82 +204,10 @@ impl Doctor<'_> {
         Ok(here)
     }
 
-    /// A repository or a sandbox that was moved: `git worktree repair` connects them again.
-    fn moved(&mut self, here: &Here) -> Result<()> {
-        let git = &here.repo.git;
-        let lost = |sandbox: &&Sandbox| {
-            let points_to = repo::folder_points_to(&sandbox.path);
-            matches!(sandbox.state, State::Damaged(_))
-                && points_to.is_some_and(|entry| !entry.exists())
-        };
-        let lost: Vec<&Sandbox> = here.sandboxes.iter().filter(lost).collect();
-        if self.fix && !lost.is_empty() {
-            git.call(["worktree", "repair"]).done("reconnect the sandboxes")?;
-        }
-        for sandbox in lost {
-            let connected =
-                repo::folder_points_to(&sandbox.path).is_some_and(|entry| entry.exists());
-            let cure = &mut || match connected {
-                true => Ok(()),
-                false => Err(std::io::Error::other("git could not")).at("reconnect", &sandbox.path),
-            };
-            let why = "it still names the place where the repository was";
-            self.find("moved", &sandbox.path, why, Some(cure));
-        }
-        let all = Everywhere::look(self.args.value(&ROOT))?;
-        let found: Vec<PathBuf> =
-            self.findings.iter().map(|finding| PathBuf::from(&finding.path)).collect();
-        let homes: Vec<&Path> =
-            here.sandboxes.iter().filter_map(|sandbox| sandbox.path.parent()).collect();
-        for folder in all.strays.iter().chain(&all.orphans).filter(|folder| !found.contains(folder))
-        {
-            let Some(entry) = repo::folder_points_to(folder) else {
-                // Only in a home of ours is that for us to say.
-                if folder.parent().is_some_and(|home| homes.contains(&home)) && !is_empty(folder) {
-                    self.find("folder", folder, "git has no entry for it", None);
-                }
-                continue;
-            };
-            // The repository may have moved too: then only the entry's name is left of the way.
-            let ours =
-                here.repo.common.join("worktrees").join(entry.file_name().unwrap_or_default());
-            let moved_too = !entry.exists() && everywhere::is_orphan(folder);
-            let entry = if moved_too { ours } else { entry };
-            if !entry.starts_with(&here.repo.common) {
-                continue;
-            }
-            let why = match repo::entry_points_to(&entry) {
-                Some(named) if !named.exists() => {
-                    "it was moved here, and git looks for it elsewhere"
-                }
-                _ if moved_too => continue,
-                Some(_) => "another folder stands where git looks for it",
-                None => "git has no entry for it",
-            };
-            let repair = &mut || {
-                if moved_too {
-                    pointer::connect(&entry, folder)?;
-                }
-                git.call(["worktree", "repair", "--"]).arg(folder).done("reconnect it")?;
-                match repo::entry_points_to(&entry).as_deref() == Some(folder) {
-                    true => Ok(()),
-                    false => Err(std::io::Error::other("git could not")).at("reconnect", folder),
-                }
-            };
-            if why.starts_with("it was moved") {
-                self.accounted.push(entry.clone());
-                self.find("moved", folder, why, Some(repair));
-            } else {
-                self.find("folder", folder, why, None);
-            }
-        }
-        Ok(())
-    }
-
     /// Half-made sandboxes are finished, entries without a folder dropped with their commits kept.
     fn sandboxes(&mut self, here: &Here, out: Out) -> Result<()> {
         // One that was moved, or is on its way to the trash, is not missing.
-        let pinned = here.worktrees.linked.iter().filter(|tree| trash::pin_of(tree).is_some());
+        let pinned = here.worktrees.linked.iter().filter(|tree| Pin::read(&tree.entry).is_some());
         let pinned: Vec<&PathBuf> = pinned.map(|tree| &tree.entry).collect();
         let accounted = |sandbox: &&Sandbox| {
             !self.accounted.contains(&sandbox.entry) && !pinned.contains(&&sandbox.entry)
@@ -287,7 +220,7 @@ impl Doctor<'_> {
                     let cure = &mut || clear(here, sandbox, out);
                     self.find("creating", path, "its creation was interrupted", Some(cure));
                 }
-                State::Creating if Lock::if_free(&live::lock_path(&sandbox.entry))?.is_some() => {
+                State::Creating if Lock::if_free(&in_use::lock_path(&sandbox.entry))?.is_some() => {
                     let args = self.args;
                     let cure = &mut || finish(here, sandbox, args, out);
                     self.find("creating", path, "its creation was interrupted", Some(cure));
@@ -297,14 +230,20 @@ impl Doctor<'_> {
                     let forget = &mut || {
                         let lock = here.repo.lock(out)?;
                         // It may have come back while we waited.
-                        let taken = repo::is_another_repositorys(path, &sandbox.entry);
+                        let taken = link::is_another_repositorys(path, &sandbox.entry);
                         if path.symlink_metadata().is_ok() && !taken {
                             return Ok(());
                         }
                         here.trash(&lock).forget(sandbox).map(drop)
                     };
-                    let unsaved = gather::modules_with_work(&here.repo.git, &sandbox.entry);
-                    match unsaved {
+                    let stays = here.trash_for_reading(None).stays(sandbox);
+                    let started = in_use::started_in(sandbox);
+                    match stays {
+                        _ if !started.is_empty() => {
+                            let why = format!("its folder is gone, but {}", still_runs(&started));
+                            self.find("missing", path, &why, None);
+                            self.hint(format!("git sandbox stop {}", shell_word(&sandbox.name())));
+                        }
                         _ if !near => {
                             let why = "it is not there; it may be on another disk";
                             self.find("missing", path, why, None);
@@ -319,53 +258,45 @@ impl Doctor<'_> {
                         }
                     }
                 }
-                State::Damaged(why) if !self.knows(path) => self.find("damaged", path, why, None),
+                State::Damaged(why) if !self.knows(path) => {
+                    self.find("damaged", path, &why.to_string(), None);
+                    if let Damage::OddFile(file) = why {
+                        self.hint(format!("rm {}", shell_word(&file.to_string_lossy())));
+                    }
+                }
                 _ => {}
             }
         }
         Ok(())
     }
 
-    /// What lies in the trash and belongs to nothing.
-    fn leftovers(&mut self, here: &Here) -> Result<()> {
-        let all = Everywhere::look(self.args.value(&ROOT))?;
-        let folders = all.root.trash_folders();
-        let orphans: Vec<PathBuf> =
-            orphan::items(&folders).into_iter().flatten().map(|item| item.pin.at).collect();
-        let pinned = here.worktrees.linked.iter().filter_map(trash::pin_of).map(|pin| pin.at);
-        let known: Vec<PathBuf> = pinned.chain(orphans).collect();
-        for folder in folders.iter().filter(|folder| !known.contains(folder)) {
-            match Journal::read(folder) {
-                Ok(Some(journal)) if journal.common != here.repo.common => {}
-                Ok(Some(_)) if folder.join(TREE).symlink_metadata().is_ok() => {
-                    self.find("trash", folder, "git has no entry for it any more", None);
-                }
-                Ok(Some(_)) => {
-                    let empty = &mut || Journal::remove(folder);
-                    self.find("trash", folder, "its files are not there any more", Some(empty));
-                }
-                Ok(None) => {
-                    let empty = &mut || Journal::remove(folder);
-                    self.find("trash", folder, "it has no journal", Some(empty));
-                }
-                Err(error) => self.find("trash", folder, &error.to_string(), None),
-            }
+    /// What still runs in sandboxes that are gone.
+    fn processes(&mut self, here: &Here) {
+        for lost in in_use::lost(&here.repo.common, &here.sandboxes) {
+            let why = format!("the sandbox is gone, but {}", still_runs(&lost.started));
+            self.find("process", &lost.entry, &why, None);
+            self.hint(format!("git sandbox stop {}", shell_word(&lost.name)));
         }
-        Ok(())
     }
 
-    /// Windows of the project's tmux session whose sandbox is gone. What runs there is not ours to end.
+    /// Windows of the project's tmux session whose sandbox is gone, or whose command has ended. What
+    /// runs there is not ours to end.
     fn windows(&mut self, here: &Here) {
-        let managed = here.sandboxes.iter().find(|sandbox| sandbox.managed);
-        let Some(project) = managed.and_then(|sandbox| sandbox.path.parent()?.file_name()) else {
-            return;
-        };
-        for window in tmux::windows(project) {
-            if !here.sandboxes.iter().any(|sandbox| sandbox.name() == window) {
-                let session = tmux::session_name(project);
-                let target = format!("={session}:={window}");
-                self.find("tmux", Path::new(&target), "a tmux window whose sandbox is gone", None);
-                self.hint(format!("tmux kill-window -t {}", shell_word(&target)));
+        let project = here.own_name();
+        for pane in tmux::panes(&project) {
+            let name = pane.folder.file_name().unwrap_or_default().to_string_lossy();
+            let path = PathBuf::from(format!("={}:{name}", tmux::session_name(&project)));
+            let sandbox = here.sandboxes.iter().find(|sandbox| sandbox.path == pane.folder);
+            match sandbox {
+                None => {
+                    self.find("tmux", &path, "a tmux window whose sandbox is gone", None);
+                    self.hint(format!("tmux kill-pane -t {}", shell_word(&pane.id)));
+                }
+                Some(sandbox) if pane.is_dead => {
+                    self.find("tmux", &path, "a tmux window whose command has ended", None);
+                    self.hint(format!("git sandbox stop {}", shell_word(&sandbox.name())));
+                }
+                Some(_) => {}
             }
         }
     }
@@ -387,13 +318,23 @@ impl Doctor<'_> {
         match (self.findings.len(), left) {
             (0, _) => out.note("all is well"),
             (_, 0) => {}
-            _ if self.fix => {
-                out.note("what is left needs you: nothing of it can be repaired without a doubt");
+            _ if !self.fix && self.findings.iter().any(|finding| finding.curable) => {
+                out.hint("git sandbox doctor --fix");
             }
-            _ => out.hint("git sandbox doctor --fix"),
+            (_, 1) => out.note("1 problem needs manual repair"),
+            _ => out.note(&format!("{left} problems need manual repair")),
         }
         Ok(u8::from(left > 0))
     }
+}
+
+/// Whether a removal or a restore was interrupted at this stage.
+fn is_unfinished(stage: &Stage) -> bool {
+    matches!(stage, Stage::Removing | Stage::Restoring(_))
+}
+
+fn still_runs(started: &Started) -> String {
+    format!("something still runs in it: {}", started.in_words())
 }
 
 fn is_empty(folder: &Path) -> bool {
@@ -406,8 +347,8 @@ fn clear(here: &Here, sandbox: &Sandbox, out: Out) -> Result<()> {
     let worktrees = here.repo.worktrees()?;
     let tree = worktrees.linked.iter().find(|tree| tree.entry == sandbox.entry);
     // It may have been completed while we waited.
-    let Some(tree) = tree.filter(|tree| stub::is_stub(tree)) else { return Ok(()) };
-    match here.trash(&lock).clear_stub(tree)? {
+    let Some(tree) = tree.filter(|tree| half_made::is_stub(tree)) else { return Ok(()) };
+    match half_made::clear(&here.trash(&lock), tree)? {
         true => Ok(()),
         false => Err(std::io::Error::other("it holds files")).at("remove", &sandbox.path),
     }
@@ -416,15 +357,19 @@ fn clear(here: &Here, sandbox: &Sandbox, out: Out) -> Result<()> {
 /// Completes a creation as the next `new` of that name would.
 fn finish(here: &Here, sandbox: &Sandbox, args: &Args, out: Out) -> Result<()> {
     let root = Root::wanted(args.value(&ROOT), &here.repo.config, &here.repo.git)?;
-    let author = Author::wanted(None, &here.repo.config)?;
+    let author = Author::wanted(None, None, &here.repo.config)?;
     let maker = Maker { repo: &here.repo, root, out, now: here.now, author };
     let dir = sandbox.path.parent().map(Path::to_owned);
     let wish = Wish {
         branch: sandbox.branch.clone(),
         folder: sandbox.name(),
+        remote: None,
         from: None,
         task: None,
+        author: None,
         dir,
+        with_changes: false,
+        pull: None,
     };
     maker.ensure(&wish, None).map(drop)
 }

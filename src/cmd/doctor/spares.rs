@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use super::Doctor;
-use crate::cmd::Here;
-use crate::error::{Doing, Result, shell_word};
-use crate::live;
-use crate::lock::Lock;
-use crate::out::Out;
-use crate::place::Root;
-use crate::spare::{self, Held, Tender};
-use crate::spec::ROOT;
-use crate::time::counted;
+use crate::cli::spec::ROOT;
+use crate::cmd::context::Here;
+use crate::error::{Doing, Result};
+use crate::lifecycle::spare::{self, Held, Tender};
+use crate::repo::root::Root;
+use crate::sandbox::in_use;
+use crate::sys::lock::Lock;
+use crate::ui::out::Out;
+use crate::ui::words::{counted, shell_word};
 
 impl Doctor<'_> {
     /// Says how many are ready; what a crash left is cleared away, what somebody has touched is not.
@@ -24,7 +24,7 @@ impl Doctor<'_> {
             let path = &tree.record.path;
             let home = path.parent().unwrap_or(path);
             let Some(held) = Held::of(tree, home) else {
-                if Lock::if_free(&live::lock_path(&tree.entry))?.is_none() {
+                if Lock::if_free(&in_use::lock_path(&tree.entry))?.is_none() {
                     busy += 1;
                 } else if tree.record.branch.is_some() {
                     self.worked_in(path);

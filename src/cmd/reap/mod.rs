@@ -1,66 +1,52 @@
 //! `git sandbox reap`
 //!
-//! Selects and says why; removal and purge exist once, in `trash.rs` and `purge.rs`. Cheap first:
-//! the folder's time and the reflog decide for almost all, git status runs only for what looks
-//! stale. A dry run is the same without the last step.
+//! Selects sandboxes and says why; `lifecycle/remove` removes them, `lifecycle/trash` puts them away.
+//! The folder's time and the reflog decide for almost all sandboxes; `git status` runs only for those
+//! that look stale. A dry run is the same without the last step.
 
 mod orphans;
-#[path = "trash.rs"]
-mod purged;
+mod prune;
+mod trash;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use chrono::TimeDelta;
 use serde::Serialize;
 
-use super::{Here, tell};
-use crate::args::Args;
-use crate::background;
+use self::trash::{Named, Verb};
+use crate::cli::args::Args;
+use crate::cli::spec::{ALL, DRY_RUN, FORCE_STALE, JSON, MERGED, OLDER_THAN, PURGE, REAP, ROOT};
+use crate::cmd::context::{self, Here, tell};
 use crate::error::Result;
-use crate::everywhere::Everywhere;
-use crate::gather;
-use crate::live::{self, Processes};
-use crate::lock::Lock;
-use crate::merged::{self, Merged, Standing};
-use crate::orphan;
-use crate::out::{Out, visible};
-use crate::place::{self, Root};
+use crate::git::Git;
+use crate::lifecycle::background;
+use crate::lifecycle::remove::{Outcome, Remover, Wish};
+use crate::lifecycle::spare::{self, Tender};
+use crate::lifecycle::trash::{Item, orphan};
+use crate::lifecycle::vault::Vault;
 use crate::repo::Repo;
-use crate::retention::{self, Retention};
+use crate::repo::root::{self, Root};
+use crate::sandbox::all_repos::Everywhere;
+use crate::sandbox::holding::Holding;
+use crate::sandbox::in_use::Processes;
+use crate::sandbox::journal::{Journal, Why};
+use crate::sandbox::merged::{self, Merged, Standing};
+use crate::sandbox::retention::{AfterRemoval, Retention};
+use crate::sandbox::verdict::{Objection, Refusal, Yields};
 use crate::sandbox::{Sandbox, State};
-use crate::size;
-use crate::spare::{self, Tender};
-use crate::spec::{
-    ALL, COLOR, DRY_RUN, FINISH, FORCE_STALE, JSON, MERGED, OLDER_THAN, PURGE, QUIET, ROOT, SPARES,
-};
-use crate::time::{self, Time, counted};
-use crate::trash::Item;
-use crate::verdict::{self, Facts, ONLY_HERE, Yields};
+use crate::sys::clock::{self, Time};
+use crate::sys::lock::Lock;
+use crate::sys::{disk_usage, process};
+use crate::ui::out::{Out, visible};
+use crate::ui::words::{self, counted};
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if !args.operands.is_empty() && !args.has(&PURGE) {
         return Err(args.wrong("names can only be given with '--purge'"));
     }
-    args.at_most_one(&[&FINISH, &PURGE])?;
-    args.at_most_one(&[&FINISH, &DRY_RUN])?;
-    for option in [&FINISH, &PURGE, &DRY_RUN, &ALL, &JSON] {
-        args.at_most_one(&[&SPARES, option])?;
-    }
-    if args.has(&SPARES) {
-        return spares(args, out);
-    }
-    let mut reaper = Reaper {
-        args,
-        now: time::now()?,
-        lines: Vec::new(),
-        freed: 0,
-        failed: false,
-        standings: HashMap::new(),
-    };
-    if args.has(&FINISH) {
-        background::settle();
-    }
+    let mut reaper = Reaper::new(args)?;
     if args.has(&ALL) {
         reaper.everywhere(out)?;
     } else {
@@ -70,22 +56,26 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     Ok(u8::from(reaper.failed))
 }
 
-/// Looks after the spares of this repository.
-fn spares(args: &Args, out: &mut Out) -> Result<u8> {
-    if args.has(&QUIET) {
-        background::settle();
-    }
+/// The daily run: quiet, at low priority, everywhere. The next command says what it did.
+pub fn daily(out: &mut Out) -> Result<u8> {
+    process::settle();
+    let args = Args::of(&REAP);
+    let mut reaper = Reaper { quiet: true, ..Reaper::new(&args)? };
+    reaper.everywhere(out)?;
+    reaper.leave_word(*out)?;
+    Ok(u8::from(reaper.failed))
+}
+
+/// Looks after the spares of this repository, in the background.
+pub fn spares(root: Option<&OsStr>, out: &mut Out) -> Result<u8> {
+    process::settle();
     let repo = Repo::discover()?;
-    *out = Out::new(args.word(&COLOR), &repo.config);
-    let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
-    let tender = Tender { repo: &repo, root, out: *out, now: time::now()? };
-    let ready = tender.tend()?;
-    if !args.has(&QUIET) {
-        out.note(&match ready {
-            Some(ready) => format!("{} ready", counted(ready as u64, "spare")),
-            None => "spares are being prepared already".to_owned(),
-        });
-    }
+    let root = Root::wanted(root, &repo.config, &repo.git)?;
+    let tender = Tender { repo: &repo, root, out: *out, now: clock::now()? };
+    out.note(&match tender.tend()? {
+        Some(ready) => format!("{} ready", counted(ready as u64, "spare")),
+        None => "spares are being prepared already".to_owned(),
+    });
     Ok(0)
 }
 
@@ -97,28 +87,52 @@ struct Line {
     action: &'static str,
     reason: String,
     #[serde(skip)]
-    verb: &'static str,
+    verb: Verb,
 }
 
 struct Reaper<'a> {
     args: &'a Args,
+    quiet: bool,
     now: Time,
+    /// The ids of what is to be deleted for good.
+    purging: BTreeSet<String>,
     lines: Vec<Line>,
     freed: u64,
     failed: bool,
+    /// The sandboxes that were looked at.
+    seen: BTreeSet<PathBuf>,
     /// How the sandboxes of this repository stand to their bases, where that was asked for.
     standings: HashMap<PathBuf, Standing>,
+}
+
+impl<'a> Reaper<'a> {
+    fn new(args: &'a Args) -> Result<Reaper<'a>> {
+        Ok(Reaper {
+            args,
+            quiet: false,
+            now: clock::now()?,
+            purging: BTreeSet::new(),
+            lines: Vec::new(),
+            freed: 0,
+            failed: false,
+            seen: BTreeSet::new(),
+            standings: HashMap::new(),
+        })
+    }
 }
 
 impl Reaper<'_> {
     /// Every repository below the root by its own config and under its own lock, then orphans.
     fn everywhere(&mut self, out: &mut Out) -> Result<()> {
         let all = Everywhere::look(self.args.value(&ROOT))?;
-        *out = Out::new(self.args.word(&COLOR), &all.config);
+        *out = context::colours(self.args, &all.config);
         let retention = Retention::read(&all.config)?;
-        retention::trash_period(&all.config)?;
-        if !self.args.has(&QUIET) && !self.args.has(&FINISH) {
+        let after = AfterRemoval::read(&all.config)?;
+        if !self.quiet {
             tell(&all, *out);
+        }
+        if !self.args.operands.is_empty() {
+            self.purging = self.named_everywhere(&all, out)?;
         }
         for common in &all.commons {
             let done = Repo::at(common).and_then(|repo| self.repository(repo, out));
@@ -128,16 +142,37 @@ impl Reaper<'_> {
             }
         }
         if let Some(root) = all.root.plain().filter(|root| root.is_dir()) {
-            place::check_root(&root)?;
+            root::check_root(&root)?;
             let _lock = (!self.dry()).then(|| Lock::folder(&root, *out)).transpose()?;
             // Looked for again: recovery may have reconnected what seemed to be one.
             let all = Everywhere::look(self.args.value(&ROOT))?;
             if !self.dry() {
-                orphan::clear(&all.root.trash_folders())?;
+                orphan::recover(&all.root.trash_folders())?;
             }
-            self.orphans(&all, &root, &retention, out)?;
+            self.orphans(&all, &root, &retention, after, out)?;
         }
         Ok(())
+    }
+
+    /// What was named to be purged, among everything below the root.
+    fn named_everywhere(&self, all: &Everywhere, out: &mut Out) -> Result<BTreeSet<String>> {
+        let mut known = Vec::new();
+        for common in &all.commons {
+            let here = Repo::at(common).and_then(|repo| Here::of(repo, self.args, out));
+            // One that cannot be read is warned of below.
+            if let Ok(here) = here {
+                known.extend(trash::known(&here, *out)?);
+            }
+        }
+        for item in orphans::lost(all).into_iter().flatten() {
+            known.push(Named::of(&item.journal));
+        }
+        if let Some(root) = all.root.plain().filter(|root| root.is_dir()) {
+            let vault = Vault::at(&root, &Git::here()?, *out);
+            let stored = orphans::lost_stored(all, &vault, *out)?;
+            known.extend(stored.iter().map(|(journal, _)| Named::of(journal)));
+        }
+        trash::resolve(&self.args.operands, &known)
     }
 
     fn dry(&self) -> bool {
@@ -147,18 +182,18 @@ impl Reaper<'_> {
     fn repository(&mut self, repo: Repo, out: &mut Out) -> Result<()> {
         // Before anything happens: a bad period is an error.
         let retention = Retention::read(&repo.config)?;
-        let period = retention::trash_period(&repo.config)?;
+        let after = AfterRemoval::read(&repo.config)?;
         let (here, lock) = if self.dry() {
             (Here::of(repo, self.args, out)?, None)
         } else {
             let (here, lock) = Here::locked(repo, self.args, out)?;
             (here, Some(lock))
         };
-        if self.args.has(&FINISH) {
-            return self.finish(&here, lock, *out);
-        }
-        if !self.args.has(&ALL) && !self.args.has(&QUIET) {
+        if !self.args.has(&ALL) && !self.quiet {
             background::tell(&here.place.root, *out);
+        }
+        if !self.args.has(&ALL) && !self.args.operands.is_empty() {
+            self.purging = trash::resolve(&self.args.operands, &trash::known(&here, *out)?)?;
         }
         let processes = Processes::lazily();
         if self.args.operands.is_empty() && !self.args.has(&PURGE) {
@@ -166,18 +201,19 @@ impl Reaper<'_> {
                 let main = &here.worktrees.main;
                 self.standings = merged::of_all(&here.repo, main, &here.sandboxes)?;
             }
+            self.seen.extend(here.sandboxes.iter().map(|sandbox| sandbox.path.clone()));
             for sandbox in &here.sandboxes {
                 if let Err(error) =
                     self.sandbox(sandbox, &here, lock.as_ref(), &retention, &processes)
                 {
                     self.failed = true;
-                    self.line(sandbox, "kept", "kept", error.to_string());
+                    self.line(sandbox, "kept", Verb::Kept, error.to_string());
                 }
             }
         }
-        self.trash(&here, lock.as_ref(), period, &processes, *out)?;
+        self.trash(&here, lock.as_ref(), after, *out)?;
         if let Some(lock) = &lock {
-            prune(&here, lock)?;
+            self.prune(&here, lock, *out)?;
         }
         let spares = spare::all(&here.worktrees).next().is_some();
         if lock.is_some() && (spares || spare::wanted(&here.repo.config)? > 0) {
@@ -202,35 +238,38 @@ impl Reaper<'_> {
             return Ok(());
         }
         let Some(why) = self.why_stale(sandbox, here, retention) else { return Ok(()) };
-        let facts = gather::facts(&here.repo, &here.worktrees, sandbox, processes);
-        let force = usize::from(self.args.has(&FORCE_STALE));
-        if let Some((reason, yields)) = verdict::refusal(&facts, force) {
-            let reason = reason.replace("worktree has ", "");
-            let (action, verb) = match yields {
-                Yields::Once => ("kept", "kept"),
-                Yields::Twice | Yields::Never => ("skipped", "skipped"),
-            };
-            self.line(sandbox, action, verb, reason);
-            return Ok(());
+        let trash = here.trash_for_reading(lock);
+        let remover = Remover { trash: &trash, worktrees: &here.worktrees, lock, processes };
+        let wish = Wish {
+            force: usize::from(self.args.has(&FORCE_STALE)),
+            why: why.clone(),
+            delete_branch: false,
+            merged_into: None,
+        };
+        let freed = disk_usage::of(&sandbox.path).unwrap_or(0);
+        match remover.remove(sandbox, &wish)? {
+            Outcome::Refused(refusal) => {
+                let (action, verb) = match refusal.yields {
+                    Yields::Once => ("kept", Verb::Kept),
+                    Yields::Twice | Yields::Never => ("skipped", Verb::Skipped),
+                };
+                self.line(sandbox, action, verb, in_brief(&refusal));
+                return Ok(());
+            }
+            Outcome::Would { holds, .. } => {
+                self.line(sandbox, "would-trash", Verb::Retired, with_commits(&why, &holds));
+            }
+            Outcome::Trashed(trashed) => {
+                self.line(sandbox, "trashed", Verb::Retired, with_commits(&why, &trashed.holds));
+            }
+            Outcome::Forgotten(_) => {}
         }
-        let freed = size::of(&sandbox.path).unwrap_or(0);
-        let Some(lock) = lock else {
-            self.line(sandbox, "would-trash", "retired", with_commits(why, &facts));
-            self.freed += freed;
-            return Ok(());
-        };
-        let Some(_own) = Lock::if_free(&live::lock_path(&sandbox.entry))? else {
-            self.line(sandbox, "skipped", "skipped", "it has just come into use".into());
-            return Ok(());
-        };
-        here.trash(lock).remove(sandbox, &facts, &why)?;
-        self.line(sandbox, "trashed", "retired", with_commits(why, &facts));
         self.freed += freed;
         Ok(())
     }
 
     /// Why a sandbox should go, if it should.
-    fn why_stale(&self, sandbox: &Sandbox, here: &Here, retention: &Retention) -> Option<String> {
+    fn why_stale(&self, sandbox: &Sandbox, here: &Here, retention: &Retention) -> Option<Why> {
         let (git, reftable) = (&here.repo.git, here.repo.is_reftable());
         let asked = self.args.count(&OLDER_THAN).map(|days| TimeDelta::days(days.into()));
         let expired = |last_used: Time| match asked {
@@ -249,33 +288,31 @@ impl Reaper<'_> {
             let last_used = last_used(&changed);
             if expired(last_used) {
                 let days = (self.now - last_used).num_days().unsigned_abs();
-                return Some(format!("unused for {}", counted(days, "day")));
+                return Some(Why::Unused(days));
             }
         }
         let standing = self.standings.get(&sandbox.path);
         standing.and_then(|standing| merged_reason(sandbox, standing))
     }
 
-    fn line(
-        &mut self,
-        sandbox: &Sandbox,
-        action: &'static str,
-        verb: &'static str,
-        reason: String,
-    ) {
+    fn line(&mut self, sandbox: &Sandbox, action: &'static str, verb: Verb, reason: String) {
         let path = sandbox.path.to_string_lossy().into_owned();
         self.lines.push(Line { name: sandbox.name(), path, action, reason, verb });
     }
 
-    fn trash_line(
+    fn trash_line(&mut self, item: &Item, action: &'static str, verb: Verb, reason: String) {
+        self.journal_line(&item.journal, action, verb, reason);
+    }
+
+    fn journal_line(
         &mut self,
-        item: &Item,
+        journal: &Journal,
         action: &'static str,
-        verb: &'static str,
+        verb: Verb,
         reason: String,
     ) {
-        let path = item.journal.from.to_string_lossy().into_owned();
-        self.lines.push(Line { name: item.journal.id.clone(), path, action, reason, verb });
+        let path = journal.from.to_string_lossy().into_owned();
+        self.lines.push(Line { name: journal.id.clone(), path, action, reason, verb });
     }
 
     /// The root that word of a quiet run is left in.
@@ -288,67 +325,67 @@ impl Reaper<'_> {
         }
     }
 
-    fn answer(&self, out: Out) -> Result<()> {
-        let count = |verb: &str| self.lines.iter().filter(|line| line.verb == verb).count();
-        let (retired, purged) = (count("retired"), count("purged"));
-        let room = size::in_words(self.freed);
-        let kept = self.lines.len() - retired - purged;
-        let summary =
-            format!("{retired} retired, {kept} kept, {purged} purged; {room} can be freed");
-        if self.args.has(&QUIET) {
-            return background::leave_word(
-                &self.root(out)?,
-                &summary,
-                retired + purged > 0,
-                self.now,
-            );
+    fn count(&self, verb: Verb) -> usize {
+        self.lines.iter().filter(|line| line.verb == verb).count()
+    }
+
+    /// What was done, in one line.
+    fn summary(&self) -> String {
+        if self.lines.is_empty() {
+            let seen = counted(self.seen.len() as u64, "sandbox");
+            return format!("nothing to clean up ({seen})");
         }
+        let (retired, away) = (self.count(Verb::Retired), self.count(Verb::PutAway));
+        let purged = self.count(Verb::Purged);
+        let kept = self.lines.len() - retired - away - purged;
+        let purged = if purged > 0 { format!(", {purged} purged") } else { String::new() };
+        let room = words::size(self.freed);
+        format!("{retired} retired, {kept} kept, {away} put away{purged}; {room} can be freed")
+    }
+
+    /// Leaves word of a quiet run for the next command.
+    fn leave_word(&self, out: Out) -> Result<()> {
+        let verbs = [Verb::Retired, Verb::PutAway, Verb::Purged];
+        let matters = verbs.iter().any(|verb| self.count(*verb) > 0);
+        background::leave_word(&self.root(out)?, &self.summary(), matters, self.now)
+    }
+
+    fn answer(&self, out: Out) -> Result<()> {
         if self.args.has(&JSON) {
             return out.answer_json(&self.lines);
         }
-        for line in &self.lines {
-            let Line { name, verb, reason, .. } = line;
-            out.answer(&visible(&format!("{name}: {verb}: {reason}")))?;
+        for Line { name, verb, reason, .. } in &self.lines {
+            let word = verb.word(self.dry());
+            out.answer(&visible(&format!("{name}: {word}: {reason}")))?;
         }
-        if !self.args.has(&FINISH) {
-            out.note(&summary);
-        }
+        out.note(&self.summary());
         Ok(())
     }
 }
 
+/// The objections of a refusal, without `worktree has`.
+fn in_brief(refusal: &Refusal) -> String {
+    let brief = |objection: &Objection| match objection {
+        Objection::Work(work) => work.to_string(),
+        other => other.to_string(),
+    };
+    refusal.objections.iter().map(brief).collect::<Vec<_>>().join("; ")
+}
+
 /// Commits that only a sandbox holds are kept, and that is said.
-fn with_commits(why: String, facts: &Facts) -> String {
-    match facts.only_here {
-        Ok(0) | Err(_) => why,
-        Ok(count) => format!("{why}; kept {}{ONLY_HERE}", counted(count, "commit")),
+fn with_commits(why: &Why, holds: &[Holding]) -> String {
+    match holds.iter().find(|held| matches!(held, Holding::OnlyHere(_))) {
+        Some(commits) => format!("{why}; kept {commits}"),
+        None => why.to_string(),
     }
 }
 
-/// A sandbox whose commits are in its base, if it ever had one of its own.
-fn merged_reason(sandbox: &Sandbox, standing: &Standing) -> Option<String> {
-    let base = &standing.base;
+/// Why a sandbox whose commits are in its base may go, if it ever had one of its own.
+fn merged_reason(sandbox: &Sandbox, standing: &Standing) -> Option<Why> {
+    let base = standing.base.clone();
     let how = standing.merged.filter(|_| sandbox.made_commits())?;
     Some(match how {
-        Merged::ByHistory => format!("merged into '{base}'"),
-        Merged::ByContent => format!("'{base}' has all its changes"),
+        Merged::ByHistory => Why::MergedInto(base),
+        Merged::ByContent => Why::ContentIn(base),
     })
-}
-
-/// `git worktree prune` with the expiry of `git gc`: without one it would drop worktrees that were
-/// only moved or are on a disk that is not mounted.
-fn prune(here: &Here, lock: &Lock) -> Result<()> {
-    // What git is about to forget is kept first.
-    let missing = here
-        .sandboxes
-        .iter()
-        .filter(|sandbox| sandbox.state == State::Missing && sandbox.locked.is_none());
-    for sandbox in missing {
-        let id = format!("{}-missing", crate::name::slug(&sandbox.name()));
-        let git = here.repo.git.holding(lock.file());
-        crate::keep::keep_with_index(&git, &here.repo.common, &sandbox.entry, &id)?;
-    }
-    let expiry = here.repo.config.get("gc.worktreepruneexpire").unwrap_or("3.months.ago");
-    let git = here.repo.git.holding(lock.file());
-    git.call(["worktree", "prune", &format!("--expire={expiry}")]).done("prune the worktrees")
 }

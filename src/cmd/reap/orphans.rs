@@ -1,22 +1,25 @@
-//! Orphans: retired by time, since git cannot be asked about them. The root's lock is held.
+//! Orphans: retired by time, since git cannot be asked about them, and items of the trash whose
+//! repository is out of reach. The root's lock is held.
 
 use std::path::Path;
 
 use chrono::TimeDelta;
 
 use super::Reaper;
-use crate::config::Config;
+use super::trash::Verb;
+use crate::cli::spec::{OLDER_THAN, PURGE};
+use crate::cmd::context;
 use crate::error::Result;
-use crate::everywhere::Everywhere;
-use crate::gather;
-use crate::live::Processes;
-use crate::orphan;
-use crate::out::Out;
-use crate::retention::{self, Retention};
-use crate::sandbox::{Class, Sandbox};
-use crate::size;
-use crate::spec::{FINISH, OLDER_THAN, PURGE};
-use crate::time::counted;
+use crate::git::Git;
+use crate::lifecycle::trash::{Item, orphan};
+use crate::lifecycle::vault::Vault;
+use crate::sandbox::all_repos::Everywhere;
+use crate::sandbox::in_use::Processes;
+use crate::sandbox::journal::{Journal, Why};
+use crate::sandbox::retention::{AfterRemoval, Retention};
+use crate::sandbox::{Class, Sandbox, facts};
+use crate::sys::disk_usage;
+use crate::ui::out::Out;
 
 impl Reaper<'_> {
     pub(super) fn orphans(
@@ -24,13 +27,14 @@ impl Reaper<'_> {
         all: &Everywhere,
         root: &Path,
         retention: &Retention,
+        after: AfterRemoval,
         out: &mut Out,
     ) -> Result<()> {
         let processes = Processes::lazily();
         let asked = self.args.count(&OLDER_THAN).map(|days| TimeDelta::days(days.into()));
-        for folder in
-            all.orphans.iter().filter(|_| !self.args.has(&PURGE) && !self.args.has(&FINISH))
-        {
+        let looks = !self.args.has(&PURGE);
+        self.seen.extend(all.orphans.iter().filter(|_| looks).cloned());
+        for folder in all.orphans.iter().filter(|_| looks) {
             let sandbox = Sandbox::orphan(folder);
             let Ok(last_used) = orphan::last_used(folder, self.now) else { continue };
             let expires = match asked {
@@ -40,53 +44,51 @@ impl Reaper<'_> {
             if expires.is_none_or(|then| then > self.now) {
                 continue;
             }
-            let days = (self.now - last_used).num_days().unsigned_abs();
-            let why = format!(
-                "unused for {}, and its repository cannot be reached",
-                counted(days, "day")
-            );
-            if let Some(reason) = gather::in_the_way(folder, &sandbox, &processes) {
-                self.line(&sandbox, "skipped", "skipped", reason);
+            let why = Why::UnusedOrphan((self.now - last_used).num_days().unsigned_abs());
+            if let Some(refusal) = facts::in_the_way(folder, &sandbox, &processes) {
+                self.line(&sandbox, "skipped", Verb::Skipped, refusal.to_string());
                 continue;
             }
-            self.freed += size::of(folder).unwrap_or(0);
+            self.freed += disk_usage::of(folder).unwrap_or(0);
             if !self.dry() {
-                orphan::trash(folder, root, self.now, &why)?;
+                orphan::trash(folder, root, self.now, why.clone())?;
             }
             let action = if self.dry() { "would-trash" } else { "trashed" };
-            self.line(&sandbox, action, "retired", why);
+            self.line(&sandbox, action, Verb::Retired, why.to_string());
         }
-        self.purge_orphans(all, &all.config, *out)
-    }
-
-    fn purge_orphans(&mut self, all: &Everywhere, config: &Config, out: Out) -> Result<()> {
-        let period = retention::trash_period(config)?;
-        for item in orphan::items(&all.root.trash_folders()) {
-            let item = match item {
-                Ok(item) => item,
-                Err(error) => {
-                    out.warn(&error.to_string());
-                    continue;
-                }
-            };
-            let Some(why) = self.why_purge(&item, period) else { continue };
-            // Only time or a name decides: nobody can say what is in it.
-            if self.args.has(&PURGE) && !self.is_named(&item) {
-                continue;
+        let mut items = Vec::new();
+        for item in lost(all) {
+            match item {
+                Ok(item) => items.push(item),
+                Err(error) => out.warn(&error.to_string()),
             }
-            let tree = item.tree();
-            let there = Sandbox::in_trash(&tree, Path::new(""));
-            if let Some(reason) = gather::in_the_way(&tree, &there, &Processes::lazily()) {
-                self.trash_line(&item, "kept", "kept in the trash", reason);
-                continue;
+        }
+        let vault = Vault::at(root, &Git::here()?, *out);
+        self.lost_trash(&items, &vault, after.trash, *out)?;
+        // No period applies to what is in the vault of a repository out of reach.
+        for (journal, size) in lost_stored(all, &vault, *out)? {
+            if self.purging.contains(&journal.id) && !self.has_line(&journal) {
+                self.purge_from_vault(&journal, size, &vault, *out)?;
             }
-            self.freed += size::of(&tree).unwrap_or(0);
-            if !self.dry() {
-                orphan::purge(&item)?;
-            }
-            let action = if self.dry() { "would-purge" } else { "purged" };
-            self.trash_line(&item, action, "purged", why);
         }
         Ok(())
     }
+}
+
+/// Items of the vault that no repository in reach knows.
+pub(super) fn lost_stored(
+    all: &Everywhere,
+    vault: &Vault,
+    out: Out,
+) -> Result<Vec<(Journal, u64)>> {
+    let lost = |journal: &Journal| {
+        journal.common.as_ref().is_none_or(|common| !all.commons.contains(common))
+    };
+    Ok(context::stored(vault, out)?.into_iter().filter(|(journal, _)| lost(journal)).collect())
+}
+
+/// Items of the trash that no repository in reach knows.
+pub(super) fn lost(all: &Everywhere) -> Vec<Result<Item>> {
+    let known = |common: &Path| all.commons.contains(common);
+    orphan::items(&all.root.trash_folders(), known)
 }

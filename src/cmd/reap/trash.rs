@@ -1,112 +1,283 @@
-//! The trash of one repository: what is past its period or named goes, if nothing is lost by it.
+//! The trash and the vault: what has been in the trash for its period is put away, what was named is
+//! deleted for good.
 
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, IsTerminal};
 
 use chrono::TimeDelta;
 
 use super::Reaper;
-use crate::background;
-use crate::cmd::Here;
+use crate::cli::spec::{FORCE_STALE, PURGE};
+use crate::cmd::context::Here;
 use crate::error::{Error, Result};
-use crate::journal::Stage;
-use crate::live::Processes;
-use crate::lock::Lock;
-use crate::out::Out;
-use crate::purge;
-use crate::size;
-use crate::spec::{ALL, PURGE};
-use crate::time::{Time, counted};
-use crate::trash::{self, Item};
+use crate::lifecycle::trash::put_away::{self, Put};
+use crate::lifecycle::trash::{self, Item};
+use crate::lifecycle::vault::Vault;
+use crate::repo::kept;
+use crate::sandbox::in_use::{Processes, User};
+use crate::sandbox::journal::{Journal, Stage};
+use crate::sandbox::retention::AfterRemoval;
+use crate::sandbox::{Sandbox, holding};
+use crate::sys::clock::Time;
+use crate::sys::disk_usage;
+use crate::sys::lock::Lock;
+use crate::ui::out::Out;
+use crate::ui::progress::Bytes;
+use crate::ui::words::{self, counted};
+
+/// Something that can be purged by name.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub id: String,
+    pub name: String,
+}
+
+/// Resolves the names that are to be purged. Each must mean exactly one item: deleting the wrong one
+/// cannot be undone.
+pub(super) fn resolve(words: &[std::ffi::OsString], known: &[Named]) -> Result<BTreeSet<String>> {
+    let mut ids = BTreeSet::new();
+    for word in words {
+        let means = |named: &&Named| *word == *named.id || *word == *named.name;
+        let found: BTreeSet<&String> = known.iter().filter(means).map(|named| &named.id).collect();
+        let name = word.to_string_lossy().into_owned();
+        match found.len() {
+            0 => {
+                let all = known.iter().flat_map(|it| [it.id.clone(), it.name.clone()]);
+                let nearest = words::nearest(&name, all);
+                return Err(Error::UnknownTrash { name, nearest });
+            }
+            1 => ids.extend(found.into_iter().cloned()),
+            _ => {
+                let candidates = found.iter().map(|id| format!("it could be {id}")).collect();
+                return Err(Error::Ambiguous { word: name, candidates });
+            }
+        }
+    }
+    Ok(ids)
+}
+
+impl Named {
+    pub(super) fn of(journal: &Journal) -> Named {
+        Named { id: journal.id.clone(), name: journal.name.clone() }
+    }
+}
+
+/// Every item of one repository that can be named, in the trash or in the vault.
+pub(super) fn known(here: &Here, out: Out) -> Result<Vec<Named>> {
+    let items = trash::items(&here.repo, &here.place).into_iter().flatten();
+    let stored = here.stored(out)?.into_iter().map(|(journal, _)| journal);
+    Ok(items.map(|item| item.journal).chain(stored).map(|journal| Named::of(&journal)).collect())
+}
 
 impl Reaper<'_> {
-    /// Empties what is past its period and has nothing to lose, and what was named.
+    /// Puts away what is due, or deletes what was named.
     pub(super) fn trash(
         &mut self,
         here: &Here,
         lock: Option<&Lock>,
-        period: Option<TimeDelta>,
-        processes: &Processes,
+        after: AfterRemoval,
         out: Out,
     ) -> Result<()> {
         let mut items = Vec::new();
-        for item in trash::items(&here.worktrees.linked) {
+        for item in trash::items(&here.repo, &here.place) {
             match item {
                 Ok(item) => items.push(item),
                 Err(error) => out.warn(&format!("kept in the trash: {error}")),
             }
         }
-        let left = purge::leftovers(&here.place.trash_folders(), &here.repo.common);
-        if !self.args.has(&ALL) {
-            let known: Vec<&Item> = items.iter().chain(&left).collect();
-            self.check_names(&known)?;
-        }
-        let main = (!here.worktrees.main.bare).then_some(here.worktrees.main.path.as_path());
+        let vault = here.vault(out);
         let holder = here.trash_for_reading(lock);
-        let mut marked = items.iter().any(|item| item.journal.stage == Stage::Purging);
-        for item in items.iter().filter(|item| item.journal.stage == Stage::Trashed) {
-            let Some(why) = self.why_purge(item, period) else { continue };
-            let losses = match self.is_named(item) {
-                true => holder.obstacles(item, processes),
-                false => holder.losses(item, main, processes),
-            };
-            let room = size::of(&item.tree()).unwrap_or(0);
-            if !losses.is_empty() {
-                let reason = format!("{}, {}", losses.join(", "), size::in_words(room));
-                self.trash_line(item, "kept", "kept in the trash", reason);
-                continue;
-            }
-            self.freed += room;
-            if lock.is_none() {
-                self.trash_line(item, "would-purge", "purged", why);
-                continue;
-            }
-            holder.mark_for_purge(item)?;
-            marked = true;
-            self.trash_line(item, "purged", "purged", why);
-        }
-        if (marked || !left.is_empty())
-            && lock.is_some()
-            && background::purge(&here.repo.common).is_err()
-        {
-            out.note("deleting what was purged");
-            let items = trash::items(&here.worktrees.linked).into_iter().flatten();
-            for item in items.filter(|item| item.journal.stage == Stage::Purging).chain(left) {
-                purge::delete_files(&item)?;
-                holder.finish_purge(&item)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Across repositories a name may mean several: there only an id will do, but for orphans.
-    pub(super) fn is_named(&self, item: &Item) -> bool {
-        let by_name = !self.args.has(&ALL) || item.journal.is_orphan();
-        let mut words = self.args.operands.iter();
-        words.any(|word| *word == *item.journal.id || (by_name && names(item, word)))
-    }
-
-    /// Every name must mean one item: deleting the wrong one cannot be undone.
-    fn check_names(&self, items: &[&Item]) -> Result<()> {
-        for word in &self.args.operands {
-            let found: Vec<&&Item> = items.iter().filter(|item| names(item, word)).collect();
-            let name = word.to_string_lossy().into_owned();
-            match &found[..] {
-                [] => return Err(Error::UnknownTrash { name, nearest: None }),
-                [_, _, ..] => {
-                    let ids = found.iter().map(|item| format!("it could be {}", item.journal.id));
-                    return Err(Error::Ambiguous { word: name, candidates: ids.collect() });
+        if !self.purging.is_empty() {
+            for item in &items {
+                if !self.purging.contains(&item.journal.id) {
+                    continue;
                 }
-                _ => {}
+                let purged = self.purge(item, lock.is_some(), out, || holder.purge(item))?;
+                if purged && lock.is_some() && vault.has(&item.journal.id)? {
+                    vault.purge(&item.journal.id)?;
+                }
+            }
+            return self.stored(here, lock, None, &vault, out);
+        }
+        for item in &items {
+            let stage = &item.journal.stage;
+            if !matches!(stage, Stage::Trashed | Stage::PutAway) {
+                continue;
+            }
+            let Some(why) = self.why_put_away(item, after.trash) else { continue };
+            let put = |progress: &mut dyn FnMut(u64)| holder.put_away(item, &vault, progress);
+            self.put_away(item, lock.is_some(), why, put);
+        }
+        self.stored(here, lock, after.vault, &vault, out)
+    }
+
+    /// Puts one item away and says what became of it.
+    pub(super) fn put_away(
+        &mut self,
+        item: &Item,
+        act: bool,
+        why: String,
+        put: impl FnOnce(&mut dyn FnMut(u64)) -> Result<Put>,
+    ) {
+        let room = disk_usage::of(&item.tree()).unwrap_or(0);
+        if !act {
+            self.freed += room;
+            self.trash_line(item, "would-put-away", Verb::PutAway, why);
+            return;
+        }
+        let mut progress = Bytes::new(format!("putting away '{}'", item.journal.id));
+        let put = put(&mut |size| progress.add(size));
+        drop(progress);
+        match put {
+            Ok(Put::Away) => {
+                self.freed += room;
+                self.trash_line(item, "put-away", Verb::PutAway, why);
+            }
+            Ok(Put::Stays(obstacle)) => {
+                let reason = format!("{obstacle}, {}", words::size(room));
+                self.trash_line(item, "kept", Verb::KeptInTrash, reason);
+            }
+            Err(error) => {
+                self.failed = true;
+                let reason = format!("{error}, {}", words::size(room));
+                self.trash_line(item, "kept", Verb::KeptInTrash, reason);
+            }
+        }
+    }
+
+    /// Deletes one item of the trash for good. Returns whether it was, or would be.
+    pub(super) fn purge(
+        &mut self,
+        item: &Item,
+        act: bool,
+        out: Out,
+        purge: impl FnOnce() -> Result<()>,
+    ) -> Result<bool> {
+        let private = item.private.clone().unwrap_or_default();
+        let users = Processes::lazily().users_of(&Sandbox::in_trash(&item.tree(), &private))?;
+        if !users.is_empty() {
+            let users: Vec<String> = users.iter().map(User::in_words).collect();
+            let reason = format!("in use by {}", users.join(", "));
+            self.trash_line(item, "kept", Verb::KeptInTrash, reason);
+            return Ok(false);
+        }
+        let room = disk_usage::of(&item.tree()).unwrap_or(0);
+        if act && !self.confirmed(&item.journal, room, out) {
+            self.trash_line(item, "kept", Verb::KeptInTrash, "not confirmed".into());
+            return Ok(false);
+        }
+        if act {
+            purge()?;
+        }
+        self.freed += room;
+        let action = if act { "purged" } else { "would-purge" };
+        self.trash_line(item, action, Verb::Purged, "asked for".into());
+        Ok(true)
+    }
+
+    /// Deletes from the vault what was named, or what has been there for its period.
+    fn stored(
+        &mut self,
+        here: &Here,
+        lock: Option<&Lock>,
+        period: Option<TimeDelta>,
+        vault: &Vault,
+        out: Out,
+    ) -> Result<()> {
+        if self.purging.is_empty() && period.is_none() {
+            return Ok(());
+        }
+        for (journal, size) in here.stored(out)? {
+            let purged = match () {
+                () if self.has_line(&journal) => false,
+                () if self.purging.contains(&journal.id) => {
+                    self.purge_from_vault(&journal, size, vault, out)?
+                }
+                () if self.purging.is_empty() && self.is_older(&journal, period) => {
+                    self.expire(&journal, size, vault)?
+                }
+                () => false,
+            };
+            if let Some(lock) = lock.filter(|_| purged) {
+                let git = here.repo.git.holding(lock.file());
+                kept::let_go(&git, &here.repo.common, &journal.id)?;
             }
         }
         Ok(())
     }
 
-    /// Why an item of the trash should go, if it should.
-    pub(super) fn why_purge(&self, item: &Item, period: Option<TimeDelta>) -> Option<String> {
+    /// Deletes a named item from the vault. Returns whether it is gone.
+    pub(super) fn purge_from_vault(
+        &mut self,
+        journal: &Journal,
+        size: u64,
+        vault: &Vault,
+        out: Out,
+    ) -> Result<bool> {
+        if self.dry() {
+            self.freed += size;
+            self.journal_line(journal, "would-purge", Verb::Purged, "asked for".into());
+            return Ok(false);
+        }
+        if !self.confirmed(journal, size, out) {
+            self.journal_line(journal, "kept", Verb::Kept, "not confirmed".into());
+            return Ok(false);
+        }
+        vault.purge(&journal.id)?;
+        self.freed += size;
+        self.journal_line(journal, "purged", Verb::Purged, "asked for".into());
+        Ok(true)
+    }
+
+    /// Deletes an item from the vault whose period is over. Returns whether it is gone.
+    fn expire(&mut self, journal: &Journal, size: u64, vault: &Vault) -> Result<bool> {
+        let removed = journal.removed.parse::<Time>().unwrap_or(self.now);
+        let days = (self.now - removed).num_days().unsigned_abs();
+        let why = format!("removed {} ago", counted(days, "day"));
+        self.freed += size;
+        if self.dry() {
+            self.journal_line(journal, "would-purge", Verb::Purged, why);
+            return Ok(false);
+        }
+        vault.purge(&journal.id)?;
+        self.journal_line(journal, "purged", Verb::Purged, why);
+        Ok(true)
+    }
+
+    fn is_older(&self, journal: &Journal, period: Option<TimeDelta>) -> bool {
+        let removed = journal.removed.parse::<Time>().ok();
+        period.zip(removed).is_some_and(|(period, removed)| self.now - removed >= period)
+    }
+
+    pub(super) fn has_line(&self, journal: &Journal) -> bool {
+        self.lines.iter().any(|line| line.name == journal.id)
+    }
+
+    /// Says what will be gone and, on a terminal, asks.
+    pub(super) fn confirmed(&self, journal: &Journal, room: u64, out: Out) -> bool {
+        let holds = match &journal.holds[..] {
+            [] => "nothing that is only there".to_owned(),
+            some => holding::listed(some, ", "),
+        };
+        let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
+        let room = words::size(room);
+        out.note(&format!("'{}' will be gone for good: {holds}, {room}", journal.id));
+        if !asks || self.args.has(&FORCE_STALE) {
+            return true;
+        }
+        out.ask("delete it? [y/N] ");
+        let mut line = String::new();
+        let read = io::stdin().lock().read_line(&mut line).unwrap_or(0);
+        read > 0 && matches!(line.trim(), "y" | "Y" | "yes")
+    }
+
+    /// Why an item should leave the trash, if it should.
+    pub(super) fn why_put_away(&self, item: &Item, period: Option<TimeDelta>) -> Option<String> {
         if self.args.has(&PURGE) {
-            let named = self.args.operands.is_empty() || self.is_named(item);
-            return named.then(|| "asked for".to_owned());
+            return Some("asked for".to_owned());
+        }
+        if item.journal.stage == Stage::PutAway {
+            return Some("an earlier run was interrupted".to_owned());
         }
         let removed = item.journal.removed.parse::<Time>().ok()?;
         let age = self.now - removed;
@@ -114,22 +285,54 @@ impl Reaper<'_> {
         (age >= period?).then(|| format!("in the trash for {}", counted(days, "day")))
     }
 
-    /// Deletes what an earlier run marked. Only the last steps need the lock.
-    pub(super) fn finish(&mut self, here: &Here, lock: Option<Lock>, out: Out) -> Result<()> {
-        let items = trash::items(&here.worktrees.linked).into_iter().flatten();
-        let left = purge::leftovers(&here.place.trash_folders(), &here.repo.common);
-        let marked = items.filter(|item| item.journal.stage == Stage::Purging);
-        let items: Vec<Item> = marked.chain(left).collect();
-        drop(lock);
-        for item in &items {
-            purge::delete_files(item)?;
-            let lock = here.repo.lock(out)?;
-            here.trash(&lock).finish_purge(item)?;
+    /// Puts away what is due of items whose repository is out of reach, or deletes what was named.
+    pub(super) fn lost_trash(
+        &mut self,
+        items: &[Item],
+        vault: &Vault,
+        period: Option<TimeDelta>,
+        out: Out,
+    ) -> Result<()> {
+        let act = !self.dry();
+        for item in items {
+            if self.purging.contains(&item.journal.id) {
+                self.purge(item, act, out, || put_away::purge(item))?;
+            } else if self.purging.is_empty()
+                && matches!(item.journal.stage, Stage::Trashed | Stage::PutAway)
+                && let Some(why) = self.why_put_away(item, period)
+            {
+                let put = |progress: &mut dyn FnMut(u64)| put_away::put_away(item, vault, progress);
+                self.put_away(item, act, why, put);
+            }
         }
         Ok(())
     }
 }
 
-fn names(item: &Item, word: &OsStr) -> bool {
-    *word == *item.journal.id || *word == *item.journal.name
+/// What a line says was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Retired,
+    Kept,
+    Skipped,
+    KeptInTrash,
+    PutAway,
+    Purged,
+}
+
+impl Verb {
+    /// The word for it, also where it was only tried.
+    pub(super) fn word(self, dry: bool) -> &'static str {
+        match (self, dry) {
+            (Verb::Retired, false) => "retired",
+            (Verb::Retired, true) => "would retire",
+            (Verb::Kept, _) => "kept",
+            (Verb::Skipped, _) => "skipped",
+            (Verb::KeptInTrash, _) => "kept in the trash",
+            (Verb::PutAway, false) => "put away",
+            (Verb::PutAway, true) => "would put away",
+            (Verb::Purged, false) => "purged",
+            (Verb::Purged, true) => "would purge",
+        }
+    }
 }

@@ -1,33 +1,49 @@
 //! `git sandbox restore`
 
-use std::collections::HashSet;
-use std::path::Path;
+mod table;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use chrono::TimeDelta;
-use owo_colors::Style;
 use serde::Serialize;
 
-use super::{Here, describes, linked, tell};
-use crate::args::Args;
-use crate::background;
-use crate::config::Config;
+use self::table::{list, names};
+use crate::cli::args::Args;
+use crate::cli::spec::{ALL, AS, JSON, NAMES, ROOT};
+use crate::cmd::context::{Here, describes, lock_repo, stored, tell};
 use crate::error::{Error, Result};
-use crate::everywhere::Everywhere;
-use crate::git::Git;
-use crate::journal::{Journal, Stage};
-use crate::lock::Lock;
-use crate::name;
-use crate::orphan;
-use crate::out::{self, Out, visible};
-use crate::repo::Repo;
-use crate::retention;
+use crate::git::{Git, refs};
+use crate::lifecycle::background;
+use crate::lifecycle::trash::{self, Attached, Item, orphan, put_away};
+use crate::lifecycle::vault::Vault;
+use crate::repo::{Repo, name};
 use crate::sandbox;
-use crate::size;
-use crate::spec::{ALL, AS, DESCRIBE, JSON, NAMES, ROOT};
-use crate::table::Table;
-use crate::time::{self, Time};
-use crate::trash::{self, Attached, Item};
-use crate::verdict::ONLY_HERE;
+use crate::sandbox::all_repos::Everywhere;
+use crate::sandbox::journal::Journal;
+use crate::sandbox::retention::AfterRemoval;
+use crate::sys::clock;
+use crate::sys::lock::Lock;
+use crate::ui::out::Out;
+use crate::ui::words;
+
+/// A removed sandbox, wherever it is.
+#[derive(Clone, Debug)]
+enum Found {
+    /// In the trash.
+    Trash(Item),
+    /// In the vault of this root.
+    Vault(Journal, u64, PathBuf),
+}
+
+impl Found {
+    fn journal(&self) -> &Journal {
+        match self {
+            Found::Trash(item) => &item.journal,
+            Found::Vault(journal, ..) => journal,
+        }
+    }
+}
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if args.has(&AS) && args.operands.is_empty() {
@@ -39,88 +55,168 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if args.has(&NAMES) && !args.operands.is_empty() {
         return Err(args.wrong("a name and '--names' cannot be used together"));
     }
-    if args.has(&NAMES) && !args.has(&ALL) {
-        let linked = linked(&Git::here()?)?;
-        return names(args, trash::items(&linked).into_iter().flatten(), *out);
-    }
     if let (Some(word), false) = (args.operands.first(), args.has(&ALL)) {
-        let (repo, lock) = Repo::to_change(*out)?;
+        let (repo, lock) = lock_repo(*out)?;
         let here = Here::holding(&lock, repo, args, out)?;
         background::tell(&here.place.root, *out);
-        for error in trash::items(&here.worktrees.linked).into_iter().filter_map(Result::err) {
-            out.warn(&error.to_string());
-        }
-        return bring_back(args, *out, &here, &lock, &word.to_string_lossy());
+        let restored = bring_back(args, *out, &here, &lock, &word.to_string_lossy());
+        return restored.map_err(|error| not_removed(&here, word, error));
     }
+    if args.has(&ALL) {
+        return everywhere(args, out);
+    }
+    let here = Here::find(args, out)?;
+    let found = found_in(&here, *out)?;
+    if args.has(&NAMES) {
+        return names(args, &found, *out);
+    }
+    let period = AfterRemoval::read(&here.repo.config)?.trash;
+    list(args, &found.into_iter().map(|found| (found, period)).collect::<Vec<_>>(), *out)
+}
+
+/// Everything that can be brought back of one repository, the newest first.
+fn found_in(here: &Here, out: Out) -> Result<Vec<Found>> {
     let mut found = Vec::new();
-    let mut note = |item: Result<Item>, config: &Config, out: Out| -> Result<()> {
+    let stored = here.stored(out)?;
+    let is_stored = |id: &String| stored.iter().any(|(journal, _)| journal.id == *id);
+    for item in trash::items(&here.repo, &here.place) {
         match item {
-            Ok(item) => found.push((item, retention::trash_period(config)?)),
+            Ok(item) if item.is_ready() => found.push(Found::Trash(item)),
+            Ok(_) => {}
+            // Put away while the repository was out of reach.
+            Err(Error::Damaged { name, .. }) if is_stored(&name) => {}
             Err(error) => out.warn(&error.to_string()),
         }
-        Ok(())
-    };
-    if args.has(&ALL) {
-        let all = Everywhere::look(args.value(&ROOT))?;
-        tell(&all, *out);
-        for repo in all.commons.iter().filter_map(|common| Repo::at(common).ok()) {
-            let here = Here::of(repo, args, out)?;
-            for item in trash::items(&here.worktrees.linked) {
-                note(item, &here.repo.config, *out)?;
-            }
-        }
-        for item in orphan::items(&all.root.trash_folders()) {
-            note(item, &all.config, *out)?;
-        }
-    } else {
-        let here = Here::find(args, out)?;
-        for item in trash::items(&here.worktrees.linked) {
-            note(item, &here.repo.config, *out)?;
+    }
+    for (journal, size) in stored {
+        if !found.iter().any(|found| found.journal().id == journal.id) {
+            found.push(Found::Vault(journal, size, here.place.root.clone()));
         }
     }
-    found.retain(|(item, _)| item.journal.stage == Stage::Trashed);
-    found.sort_by(|(one, _), (other, _)| other.journal.removed.cmp(&one.journal.removed));
+    sort(&mut found);
+    Ok(found)
+}
+
+fn sort(found: &mut [Found]) {
+    found.sort_by(|one, other| other.journal().removed.cmp(&one.journal().removed));
+}
+
+/// Lists, or brings back, what was removed from any repository below the root, or from none.
+fn everywhere(args: &Args, out: &mut Out) -> Result<u8> {
+    let all = Everywhere::look(args.value(&ROOT))?;
+    tell(&all, *out);
+    let mut found: Vec<(Found, Option<TimeDelta>)> = Vec::new();
+    for repo in all.commons.iter().filter_map(|common| Repo::at(common).ok()) {
+        let here = Here::of(repo, args, out)?;
+        let period = AfterRemoval::read(&here.repo.config)?.trash;
+        found.extend(found_in(&here, *out)?.into_iter().map(|found| (found, period)));
+    }
+    let period = AfterRemoval::read(&all.config)?.trash;
+    for item in orphan::items(&all.root.trash_folders(), |common| all.commons.contains(common)) {
+        match item {
+            Ok(item) if item.is_ready() => found.push((Found::Trash(item), period)),
+            Ok(_) => {}
+            Err(error) => out.warn(&error.to_string()),
+        }
+    }
+    if let Some(root) = all.root.plain().filter(|root| root.is_dir()) {
+        let vault = Vault::at(&root, &Git::here()?, *out);
+        for (journal, size) in stored(&vault, *out)? {
+            if !found.iter().any(|(found, _)| found.journal().id == journal.id) {
+                found.push((Found::Vault(journal, size, root.clone()), period));
+            }
+        }
+    }
+    found.sort_by(|(one, _), (other, _)| other.journal().removed.cmp(&one.journal().removed));
+    let only: Vec<Found> = found.iter().map(|(found, _)| found.clone()).collect();
     match args.operands.first() {
-        None if args.has(&NAMES) => names(args, found.into_iter().map(|(item, _)| item), *out),
+        None if args.has(&NAMES) => names(args, &only, *out),
         None => list(args, &found, *out),
         Some(word) => {
-            let items: Vec<&Item> = found.iter().map(|(item, _)| item).collect();
-            restore(args, out, chosen(&items, &word.to_string_lossy())?)
+            let chosen = chosen(&only, &word.to_string_lossy())?.clone();
+            one_repository(&only, &chosen, &word.to_string_lossy())?;
+            restore(args, out, &chosen)
         }
     }
 }
 
+/// The error that says where a sandbox is, if it was not removed.
+fn not_removed(here: &Here, word: &OsStr, error: Error) -> Error {
+    match (error, sandbox::find(&here.sandboxes, word)) {
+        (Error::UnknownTrash { .. }, Ok(sandbox)) => {
+            Error::NotRemoved { name: sandbox.name(), path: sandbox.path.clone() }
+        }
+        (error, _) => error,
+    }
+}
+
+/// Refuses a name that items of several repositories have.
+fn one_repository(found: &[Found], chosen: &Found, word: &str) -> Result<()> {
+    let same = |found: &&Found| found.journal().name == word && chosen.journal().id != word;
+    let same: Vec<&Found> = found.iter().filter(same).collect();
+    if same.iter().all(|found| found.journal().common == chosen.journal().common) {
+        return Ok(());
+    }
+    let ids = same.iter().map(|found| format!("it could be {}", found.journal().id));
+    Err(Error::Ambiguous { word: word.to_owned(), candidates: ids.collect() })
+}
+
 /// The newest that goes by this name, branch or id.
-fn chosen<'a>(items: &[&'a Item], word: &str) -> Result<&'a Item> {
-    let full = format!("refs/heads/{word}");
-    let by_id = |item: &&&Item| item.journal.id == word;
-    let by_name = |item: &&&Item| item.journal.name == word;
-    let by_branch = |item: &&&Item| {
-        let branch = item.journal.branch.as_deref();
+fn chosen<'a>(found: &'a [Found], word: &str) -> Result<&'a Found> {
+    let full = refs::full(word.as_ref());
+    let by_id = |found: &&Found| found.journal().id == word;
+    let by_name = |found: &&Found| found.journal().name == word;
+    let by_branch = |found: &&Found| {
+        let journal = found.journal();
+        let held = journal.paused.head_name.as_ref().map(|(_, text)| text.path());
         let held =
-            || sandbox::branch_held_by(&item.journal.entry).is_some_and(|branch| branch == word);
-        branch.is_some_and(|branch| branch == full || branch == word) || held()
+            held.is_some_and(|held| held.to_string_lossy().trim_end() == full.to_string_lossy());
+        let branch = journal.branch.as_deref();
+        branch.is_some_and(|branch| OsStr::new(branch) == full || branch == word) || held
     };
-    let known = items.iter().flat_map(|item| [item.journal.name.clone(), item.journal.id.clone()]);
-    let nearest = crate::args::nearest(word, known);
-    let found = items.iter().find(by_id).or_else(|| items.iter().find(by_name));
-    found
-        .or_else(|| items.iter().find(by_branch))
-        .copied()
+    let journals = || found.iter().map(Found::journal);
+    let known = journals().flat_map(|journal| [journal.name.clone(), journal.id.clone()]);
+    let nearest = words::nearest(word, known);
+    let one = found.iter().find(by_id).or_else(|| found.iter().find(by_name));
+    one.or_else(|| found.iter().find(by_branch))
         .ok_or_else(|| Error::UnknownTrash { name: word.to_owned(), nearest })
 }
 
 /// One of any repository, or of none.
-fn restore(args: &Args, out: &mut Out, item: &Item) -> Result<u8> {
-    if item.journal.is_orphan() {
-        let root = item.pin.at.parent().and_then(Path::parent).unwrap_or(&item.pin.at);
-        let _lock = Lock::folder(root, *out)?;
-        let path = orphan::restore(item, folder(args).as_deref(), time::now()?)?;
-        return say(args, *out, item, &path, None);
+fn restore(args: &Args, out: &mut Out, found: &Found) -> Result<u8> {
+    let journal = found.journal();
+    let repo = journal.common.as_deref().filter(|common| common.is_dir()).map(Repo::at);
+    if let Some(Ok(repo)) = repo {
+        let (here, lock) = Here::locked(repo, args, out)?;
+        // Looked up again under the lock: another command may have been faster.
+        return bring_back(args, *out, &here, &lock, &journal.id);
     }
-    let (here, lock) = Here::locked(Repo::at(&item.journal.common)?, args, out)?;
-    // Looked up again under the lock: somebody may have been faster.
-    bring_back(args, *out, &here, &lock, &item.journal.id)
+    let (item, missing) = match found {
+        Found::Trash(item) => (item.clone(), Vec::new()),
+        Found::Vault(journal, _, root) => {
+            let _lock = Lock::folder(root, *out)?;
+            let vault = Vault::at(root, &Git::here()?, *out);
+            let unpacked = put_away::unpack(journal, &vault, root, None, None)?;
+            (unpacked.item, unpacked.missing)
+        }
+    };
+    let root = item.at.parent().and_then(Path::parent).unwrap_or(&item.at);
+    let _lock = Lock::folder(root, *out)?;
+    let path = orphan::restore(&item, folder(args).as_deref(), clock::now()?)?;
+    if let Found::Vault(journal, ..) = found
+        && missing.is_empty()
+    {
+        Vault::at(root, &Git::here()?, *out).forget(&journal.id)?;
+    }
+    say_missing(&missing, *out);
+    say(args, *out, &item.journal, &path, said(&Attached::PlainFolder))
+}
+
+/// Names the files whose bytes are lost with their repository.
+fn say_missing(missing: &[PathBuf], out: Out) {
+    for path in missing {
+        out.warn(&format!("'{}' cannot be brought back: its repository lost it", path.display()));
+    }
 }
 
 /// The folder that was asked for instead of its own.
@@ -129,13 +225,27 @@ fn folder(args: &Args) -> Option<String> {
 }
 
 fn bring_back(args: &Args, out: Out, here: &Here, lock: &Lock, word: &str) -> Result<u8> {
-    let items = trash::items(&here.worktrees.linked).into_iter().flatten();
-    let items: Vec<Item> = items.filter(|item| item.journal.stage == Stage::Trashed).collect();
-    let items: Vec<&Item> = items.iter().collect();
-    let item = chosen(&items, word)?;
-    let folder = folder(args);
-    let (path, attached) = here.trash(lock).restore(item, folder.as_deref(), &here.worktrees)?;
-    let said = match &attached {
+    let found = found_in(here, out)?;
+    let found = chosen(&found, word)?;
+    let (folder, trash) = (folder(args), here.trash(lock));
+    let (item, missing) = match found {
+        Found::Trash(item) => (item.clone(), Vec::new()),
+        Found::Vault(journal, ..) => {
+            let unpacked = trash.unpack(journal, &here.vault(out))?;
+            (unpacked.item, unpacked.missing)
+        }
+    };
+    let (path, attached) = trash.restore(&item, folder.as_deref(), &here.worktrees)?;
+    if missing.is_empty() {
+        here.vault(out).forget(&item.journal.id)?;
+    }
+    say_missing(&missing, out);
+    say(args, out, &item.journal, &path, said(&attached))
+}
+
+/// What there is to say of HEAD.
+fn said(attached: &Attached) -> Option<String> {
+    match attached {
         Attached::AsBefore => None,
         Attached::Recreated(branch) => Some(format!("re-created branch '{branch}'")),
         Attached::Blocked(branch) => {
@@ -148,18 +258,20 @@ fn bring_back(args: &Args, out: Out, here: &Here, lock: &Lock, word: &str) -> Re
             "HEAD is detached: branch '{branch}' is checked out in '{}'",
             path.display()
         )),
-    };
-    say(args, out, item, &path, said)
+        Attached::PlainFolder => {
+            Some("it is a plain folder: its repository no longer knows it".to_owned())
+        }
+    }
 }
 
-fn say(args: &Args, out: Out, item: &Item, path: &Path, said: Option<String>) -> Result<u8> {
+fn say(args: &Args, out: Out, journal: &Journal, path: &Path, said: Option<String>) -> Result<u8> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     out.note(&format!("restored '{name}'"));
     if let Some(said) = &said {
         out.note(said);
     }
     if args.has(&JSON) {
-        let reason = said.unwrap_or_else(|| item.journal.reason.clone());
+        let reason = said.unwrap_or_else(|| journal.why.to_string());
         let path = path.to_string_lossy().into_owned();
         out.answer_json(&[Restored { name, path, action: "restored", reason }])?;
     } else {
@@ -174,100 +286,4 @@ struct Restored {
     path: String,
     action: &'static str,
     reason: String,
-}
-
-/// Names and ids for scripts and completion; of several with one name it is said once.
-fn names(args: &Args, items: impl Iterator<Item = Item>, out: Out) -> Result<u8> {
-    let now = time::now()?;
-    let mut seen = HashSet::new();
-    for Journal { name, id, branch, removed, .. } in
-        items.map(|item| item.journal).filter(|journal| journal.stage == Stage::Trashed)
-    {
-        let branch = branch.unwrap_or_else(|| "detached".to_owned());
-        let branch = branch.strip_prefix("refs/heads/").unwrap_or(&branch);
-        let ago = removed.parse::<Time>().map(|then| format!(", removed {}", time::ago(then, now)));
-        let words = visible(&format!("{branch}{}", ago.unwrap_or_default()));
-        for word in [name, id] {
-            if seen.contains(&word) {
-                continue;
-            }
-            let shown = visible(&word);
-            let line = if args.has(&DESCRIBE) { format!("{shown}\t{words}") } else { shown };
-            out.answer(&line)?;
-            seen.insert(word);
-        }
-    }
-    Ok(0)
-}
-
-/// What can be brought back.
-#[derive(Serialize)]
-struct Row {
-    id: String,
-    name: String,
-    path: String,
-    branch: Option<String>,
-    base_repo: String,
-    removed: String,
-    reason: String,
-    holds: Vec<String>,
-    size: Option<u64>,
-    until: Option<String>,
-}
-
-fn list(args: &Args, found: &[(Item, Option<TimeDelta>)], out: Out) -> Result<u8> {
-    let now = time::now()?;
-    let rows: Vec<Row> = found.iter().map(|(item, period)| row(item, *period)).collect();
-    if args.has(&JSON) {
-        out.answer_json(&rows)?;
-        return Ok(0);
-    }
-    if rows.is_empty() {
-        out.note("nothing to bring back");
-        return Ok(0);
-    }
-    let mut table = Table::new(&["ID", "NAME", "REMOVED", "SIZE", "UNTIL", "HOLDS"]);
-    for row in &rows {
-        let moment = |text: &str| text.parse::<Time>().ok();
-        let removed = moment(&row.removed).map_or_else(|| "-".into(), |then| time::ago(then, now));
-        let until = row.until.as_deref().and_then(moment);
-        let until = until.map_or_else(|| "for good".into(), |then| time::ahead(then, now));
-        let size = row.size.map_or_else(|| "?".into(), size::in_words);
-        let dim = Style::new().dimmed();
-        table.row(vec![
-            (visible(&row.id), Style::new().bold()),
-            (visible(&row.name), Style::new()),
-            (removed, dim),
-            (size, dim),
-            (until, dim),
-            (visible(&row.holds.join(", ")), Style::new().yellow()),
-        ]);
-    }
-    for line in table.lines(out::width(), out) {
-        out.answer(&line)?;
-    }
-    Ok(0)
-}
-
-/// What holds something stays for good; the rest until its period is over.
-fn row(item: &Item, period: Option<TimeDelta>) -> Row {
-    let journal = &item.journal;
-    let removed = journal.removed.parse::<Time>().ok();
-    let until =
-        removed.zip(period).and_then(|(removed, period)| removed.checked_add_signed(period));
-    let work = |held: &String| !held.ends_with(ONLY_HERE);
-    let until = until.filter(|_| journal.is_orphan() || !journal.holds.iter().any(work));
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    Row {
-        id: journal.id.clone(),
-        name: journal.name.clone(),
-        path: text(&journal.from),
-        branch: journal.branch.clone(),
-        base_repo: text(&journal.common),
-        removed: journal.removed.clone(),
-        reason: journal.reason.clone(),
-        holds: journal.holds.clone(),
-        size: size::of(&item.tree()).ok(),
-        until: until.map(time::rfc3339),
-    }
 }

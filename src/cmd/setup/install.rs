@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
-use crate::journal::replace;
+use crate::sys::file;
 
 const MARK: &str = "Installed by 'git sandbox setup'";
 
@@ -54,7 +54,7 @@ impl Wanted {
         if before.is_some() && fs::read(&self.path).is_ok_and(|there| there == text.as_bytes()) {
             return Ok(Done::Nothing);
         }
-        replace(&self.path, text.as_bytes())?;
+        file::replace(&self.path, text.as_bytes())?;
         Ok(if before.is_some() { Done::Updated } else { Done::Installed })
     }
 

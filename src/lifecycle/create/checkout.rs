@@ -9,14 +9,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
-use crate::git::Git;
-use crate::include;
-use crate::lock::Lock;
-use crate::porcelain;
+use crate::git::{Git, porcelain};
+use crate::lifecycle::create::include;
+use crate::lifecycle::spare;
 use crate::repo::Repo;
-use crate::run::Session;
-use crate::signals;
-use crate::spare;
+use crate::session::Session;
+use crate::sys::lock::Lock;
+use crate::sys::signals;
 
 /// A sandbox that is registered but still empty.
 #[derive(Debug)]
@@ -159,8 +158,11 @@ impl Fill<'_> {
         {
             troubles.push(error.to_string());
         }
+        if signals::check().is_err() {
+            return troubles;
+        }
         for value in self.repo.config.all("sandbox.setup") {
-            match self.session.setup(value) {
+            match self.session.configured(value) {
                 Ok(0) => continue,
                 Ok(code) => {
                     troubles.push(format!("the setup command '{value}' exited with {code}"));

@@ -7,14 +7,16 @@ use std::path::Path;
 
 use super::{Action, Maker, Outcome, Wish, outcome};
 use crate::error::{Doing, Error, Result};
-use crate::fill::Fill;
-use crate::lock::Lock;
-use crate::place;
-use crate::record;
+use crate::lifecycle::create::carry::Carry;
+use crate::lifecycle::create::checkout::Fill;
 use crate::repo::Worktrees;
-use crate::run::Session;
-use crate::sandbox::{CREATING, Sandbox};
-use crate::time;
+use crate::sandbox::mark::CREATING;
+use crate::sandbox::record::Facts;
+use crate::sandbox::{Sandbox, record};
+use crate::session::{Author, Session};
+use crate::sys::lock::Lock;
+use crate::sys::{clock, dir};
+use crate::ui::words;
 
 impl Maker<'_> {
     pub(super) fn fill<'b>(
@@ -27,6 +29,8 @@ impl Maker<'_> {
         own: &'b Lock,
     ) -> Fill<'b> {
         let main = &worktrees.main;
+        let facts = record::read(entry);
+        let author = facts.author.as_deref().and_then(Author::recorded);
         let session = Session {
             git: &self.repo.git,
             name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -34,8 +38,9 @@ impl Maker<'_> {
             entry,
             branch,
             main: &main.path,
-            task: record::read(entry).task,
-            author: self.author.clone(),
+            task: facts.task,
+            author: author.or_else(|| self.author.clone()),
+            beacon: None,
         };
         let main = (!main.bare).then_some(main.path.as_path());
         Fill { repo: self.repo, main, commit, own, session }
@@ -72,11 +77,28 @@ impl Maker<'_> {
             troubles = fill.furnish();
         }
         let mut facts = record::read(&there.entry);
-        facts.created.get_or_insert_with(|| time::rfc3339(self.now));
-        facts.task = wish.task.clone().or(facts.task);
-        record::write(&there.entry, &facts)?;
+        facts.created.get_or_insert_with(|| clock::rfc3339(self.now));
+        if let Some(from) = facts.carrying.take() {
+            let from = from.display();
+            troubles.push(format!("not all uncommitted changes of '{from}' may have been copied"));
+        }
+        record::write(&there.entry, &wish.told_in(facts))?;
         self.open_up(&there.path, &there.entry)?;
         Ok(Outcome { troubles, ..outcome(&there.path, &there.entry, Action::Finished) })
+    }
+
+    /// Brings uncommitted changes into a sandbox whose files are checked out.
+    pub(super) fn carry(&self, carry: &Carry, fill: &Fill, entry: &Path) -> Result<()> {
+        let to = fill.session.path;
+        let git = self.repo.git.in_worktree(to).holding(fill.own.file());
+        carry.apply(&git, to, entry, fill.commit)?;
+        for path in &carry.left {
+            let path = path.display();
+            self.out.warn(&format!("'{path}' is a repository of its own: its changes stay behind"));
+        }
+        let count = words::counted(carry.count() as u64, "change");
+        self.out.note(&format!("copied {count} of '{}'", carry.top.display()));
+        record::write(entry, &Facts { carrying: None, ..record::read(entry) })
     }
 
     /// From here on it is everybody's.
@@ -86,6 +108,6 @@ impl Maker<'_> {
         if fs::read_to_string(&locked).is_ok_and(|reason| reason.trim_end() == CREATING) {
             fs::remove_file(&locked).at("unlock", &locked)?;
         }
-        place::touch(path, self.now)
+        dir::touch(path, self.now)
     }
 }

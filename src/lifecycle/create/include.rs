@@ -4,17 +4,22 @@
 //! Only what git ignores, only from the main worktree, never over anything, never through a symlink.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, ErrorKind};
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::seek;
+use rustix::io::Errno;
+
 use crate::error::{Doing, Result};
-use crate::git::Git;
-use crate::porcelain;
-use crate::progress::Progress;
+use crate::git::{Git, porcelain};
+use crate::sys::{crash_point, signals};
+use crate::ui::progress::Progress;
 
 const FILE: &str = ".worktreeinclude";
+/// How much is copied between two looks at the signals.
+const PIECE: usize = 1 << 20;
 
 /// Copies them; what could not be copied is the error.
 pub fn copy(git: &Git, main: &Path, to: &Path) -> Result<()> {
@@ -33,6 +38,7 @@ pub fn copy(git: &Git, main: &Path, to: &Path) -> Result<()> {
         porcelain::paths(&ignored.stdout).into_iter().filter(is_file).collect();
     let mut progress = Progress::new("copying files", files.len());
     for file in files {
+        signals::check()?;
         let (source, target) = (main.join(&file), to.join(&file));
         copy_one(&source, to, &file).at("copy to", &target)?;
         progress.step();
@@ -66,7 +72,65 @@ fn copy_one(source: &Path, to: &Path, file: &Path) -> io::Result<()> {
         return std::os::unix::fs::symlink(fs::read_link(source)?, &target);
     }
     if meta.is_file() {
-        reflink_copy::reflink_or_copy(source, &target)?;
+        let copied = copy_file(source, &target, meta.permissions());
+        if copied.is_err() {
+            // Half a file is worse than none.
+            let _ = fs::remove_file(&target);
+        }
+        return copied;
+    }
+    Ok(())
+}
+
+/// Copies a file as a clone or, where there are none, piece by piece. Holes stay holes; a signal ends
+/// it between two pieces.
+fn copy_file(source: &Path, target: &Path, permissions: Permissions) -> io::Result<()> {
+    if reflink_copy::reflink(source, target).is_ok() {
+        return Ok(());
+    }
+    let (mut from, mut to) = (File::open(source)?, File::create_new(target)?);
+    to.set_permissions(permissions)?;
+    let length = from.metadata()?.len();
+    let mut at = 0;
+    while at < length {
+        let (start, end) = next_data(&from, at, length)?;
+        from.seek(SeekFrom::Start(start))?;
+        to.seek(SeekFrom::Start(start))?;
+        copy_piece(&mut from, &mut to, end - start)?;
+        at = end;
+    }
+    to.set_len(length)
+}
+
+/// Where the next data of a file begins and ends; what is between is a hole.
+fn next_data(file: &File, at: u64, length: u64) -> io::Result<(u64, u64)> {
+    match seek(file, rustix::fs::SeekFrom::Data(at)) {
+        Ok(start) => {
+            let end = seek(file, rustix::fs::SeekFrom::Hole(start)).unwrap_or(length);
+            Ok((start.min(length), end.min(length)))
+        }
+        // Nothing but a hole is left.
+        Err(Errno::NXIO) => Ok((length, length)),
+        // The file system does not tell.
+        Err(Errno::INVAL | Errno::NOTSUP | Errno::NOSYS) => Ok((at, length)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn copy_piece(from: &mut File, to: &mut File, length: u64) -> io::Result<()> {
+    let mut buffer = vec![0; PIECE];
+    let mut left = length;
+    while left > 0 {
+        crash_point::reached();
+        signals::check().map_err(|_| io::Error::other("interrupted"))?;
+        let wanted = usize::try_from(left).map_or(PIECE, |left| left.min(PIECE));
+        let read = from.read(&mut buffer[..wanted])?;
+        if read == 0 {
+            // It was cut short meanwhile.
+            return Ok(());
+        }
+        to.write_all(&buffer[..read])?;
+        left -= read as u64;
     }
     Ok(())
 }

@@ -9,34 +9,45 @@
 //!
 //! git processes, nothing configured, under the lock: `config` beside `worktree list`, `for-each-ref`
 //! unless the name is new for sure, `branch` for a new one, `worktree add`; then, outside it, `reset`.
-//! With a spare: `symbolic-ref` and `update-ref` instead of the last two. tests/processes.rs has the
+//! With a spare: `symbolic-ref` and `update-ref` instead of the last two. tests/git/processes.rs has the
 //! table of all commands.
 
+mod branch;
+pub mod carry;
+pub mod checkout;
+pub mod include;
+pub mod rollback;
+
 mod finish;
+mod pull;
+mod resume;
 mod take;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Doing, Error, Result, shell_word};
+use crate::error::{Doing, Error, Result};
 use crate::git::Git;
-use crate::journal::Journal;
-use crate::live;
-use crate::lock::Lock;
-use crate::out::Out;
-use crate::place::{self, Place, Root};
-use crate::record::{self, Facts};
-use crate::recover;
-use crate::repo::{self, Repo, Worktrees};
-use crate::resolve::{self, Target};
-use crate::run::Author;
-use crate::sandbox::{self, CREATING, Sandbox, State};
-use crate::signals;
-use crate::start::{self, Start};
-use crate::time::{self, Time};
-use crate::trash::{self, Item, Trash};
-use crate::undo::Undo;
+use crate::lifecycle::create::carry::Carry;
+use crate::lifecycle::create::rollback::Undo;
+use crate::lifecycle::recover;
+use crate::lifecycle::trash::Trash;
+use crate::repo::place::{self, Place};
+use crate::repo::request::Pull;
+use crate::repo::resolve::{self, OnRemote, Target};
+use crate::repo::root::Root;
+use crate::repo::start_point::Start;
+use crate::repo::{Repo, Worktrees, link, name};
+use crate::sandbox::mark::CREATING;
+use crate::sandbox::record::{self, Facts};
+use crate::sandbox::{State, in_use};
+use crate::session::Author;
+use crate::sys::clock::{self, Time};
+use crate::sys::lock::Lock;
+use crate::sys::{crash_point, dir, path, random, signals};
+use crate::ui::out::Out;
 
 /// What is wanted.
 #[derive(Clone, Debug)]
@@ -45,12 +56,41 @@ pub struct Wish {
     pub branch: Option<OsString>,
     /// The folder's name; another one is taken if somebody has it.
     pub folder: String,
+    /// The remote whose branch is meant, if one was named.
+    pub remote: Option<String>,
     /// Where to start instead of at HEAD.
     pub from: Option<OsString>,
     /// What it is for.
     pub task: Option<String>,
+    /// Who commits in it, as `Name <email>`, if one was named for it.
+    pub author: Option<String>,
     /// The parent folder, if it is not to stand below the root.
     pub dir: Option<PathBuf>,
+    /// Whether the uncommitted changes of the current worktree are copied into it.
+    pub with_changes: bool,
+    /// The request that the branch is for, if one was fetched.
+    pub pull: Option<Pull>,
+}
+
+impl Wish {
+    /// The same for `<remote>/<branch>`: that branch, and the folder that it would have had.
+    fn on(&self, OnRemote { remote, branch }: OnRemote) -> Wish {
+        let typed = self.branch.as_deref().map(name::branch_folder);
+        let folder = match typed.as_ref() == Some(&self.folder) {
+            true => name::branch_folder(&branch),
+            false => self.folder.clone(),
+        };
+        Wish { branch: Some(branch), remote: Some(remote), folder, ..self.clone() }
+    }
+
+    /// The facts of a sandbox, with the task and the author that were given now.
+    fn told_in(&self, facts: Facts) -> Facts {
+        Facts {
+            task: self.task.clone().or(facts.task),
+            author: self.author.clone().or(facts.author),
+            ..facts
+        }
+    }
 }
 
 /// What came of it.
@@ -106,18 +146,30 @@ impl Maker<'_> {
             let branch = wish.branch.as_deref();
             let is_new = branch.is_some_and(|name| resolve::is_surely_new(self.repo, name));
             let question = branch.filter(|_| !is_new);
-            let question =
-                question.map(|name| resolve::ask(&git, &self.repo.config, name)).transpose()?;
+            let remote = wish.remote.as_deref();
+            let ask = |name| resolve::ask(&git, &self.repo.config, name, remote);
+            let question = question.map(ask).transpose()?;
             let worktrees = self.repo.worktrees()?;
             let (target, several) = match (question, branch) {
                 (Some(question), _) => {
                     let found = question.answer()?;
+                    if let Some(on_remote) = found.on_remote {
+                        drop(git);
+                        return self.ensure(&wish.on(on_remote), Some(lock));
+                    }
                     (found.target, found.several)
                 }
                 (None, Some(name)) => (Target::New { branch: name.to_owned() }, Vec::new()),
                 (None, None) => (Target::Detached, Vec::new()),
             };
             let place = Place::of(self.repo, self.root.clone(), &worktrees);
+            let wish = &Wish {
+                folder: match wish.dir {
+                    Some(_) => wish.folder.clone(),
+                    None => place.folder(&wish.folder),
+                },
+                ..wish.clone()
+            };
             let trash = Trash { repo: self.repo, git: git.clone(), place: &place, now: self.now };
             if recover::all(&trash, &worktrees, self.out) {
                 continue;
@@ -129,7 +181,7 @@ impl Maker<'_> {
                     return Err(Error::Damaged { name: there.name(), why });
                 }
                 Some(there) if there.state == State::Creating => {
-                    let path = live::lock_path(&there.entry);
+                    let path = in_use::lock_path(&there.entry);
                     let own = Lock::if_free(&path)?;
                     drop((trash, git, lock));
                     match own {
@@ -150,120 +202,16 @@ impl Maker<'_> {
                 Some(there) => return self.resume(wish, &there).map(|it| rooted(it, &place)),
                 None => {
                     self.check_several(wish, &several)?;
-                    self.tell_of_trash(wish, &worktrees);
+                    self.tell_of_trash(wish, &place);
+                    let target = match &wish.pull {
+                        Some(pull) => self.pulled(&git, pull, target)?,
+                        None => target,
+                    };
                     drop((trash, git));
                     let made = self.create(wish, &before, &target, &worktrees, &place, lock);
                     return made.map(|it| rooted(it, &place));
                 }
             }
-        }
-    }
-
-    /// The sandbox that this wish means, if it is there.
-    fn existing(
-        &self,
-        wish: &Wish,
-        worktrees: &Worktrees,
-        place: &Place,
-    ) -> Result<Option<Sandbox>> {
-        let sandboxes = sandbox::all(worktrees, place);
-        let Some(branch) = wish.branch.as_deref() else {
-            let parent = wish.dir.as_deref().map(place::real);
-            let here = |sandbox: &Sandbox| match &parent {
-                Some(parent) => sandbox.path.parent() == Some(parent),
-                None => sandbox.managed,
-            };
-            let named = |sandbox: &Sandbox| sandbox.name() == wish.folder && here(sandbox);
-            return Ok(sandboxes.into_iter().find(named));
-        };
-        let main_held = sandbox::branch_held_by(&self.repo.common);
-        if worktrees.main.branch == Some(resolve::full(branch))
-            || main_held.as_deref() == Some(branch)
-        {
-            let branch = branch.to_string_lossy().into_owned();
-            return Err(Error::CheckedOutInMain { slug: format!("{branch}-2"), branch });
-        }
-        let trashed = worktrees.linked.iter().filter_map(|tree| Some((tree, trash::pin_of(tree)?)));
-        for (tree, pin) in trashed {
-            // Unborn, or by a lock that kept HEAD from being detached.
-            let on_it = tree.record.branch == Some(resolve::full(branch));
-            if on_it || sandbox::branch_held_by(&tree.entry).as_deref() == Some(branch) {
-                let branch = branch.to_string_lossy().into_owned();
-                return Err(Error::HeldInTrash { branch, id: pin.id });
-            }
-        }
-        Ok(sandboxes.into_iter().find(|sandbox| sandbox.branch.as_deref() == Some(branch)))
-    }
-
-    fn resume(&self, wish: &Wish, there: &Sandbox) -> Result<Outcome> {
-        if let State::Damaged(why) = there.state {
-            return Err(Error::Damaged { name: there.name(), why: why.into() });
-        }
-        if wish.from.is_some() {
-            return Err(start::from_existing(there.branch.as_deref(), "in a sandbox"));
-        }
-        if let Some(task) = &wish.task {
-            let facts = Facts { task: Some(task.clone()), ..record::read(&there.entry) };
-            record::write(&there.entry, &facts)?;
-        }
-        let git = &self.repo.git;
-        let last_used = there.last_used(git, self.repo.is_reftable(), &[], self.now);
-        place::touch(&there.path, self.now)?;
-        Ok(Outcome { last_used, ..outcome(&there.path, &there.entry, Action::Resumed) })
-    }
-
-    /// Forgets a sandbox whose folder was deleted by hand; its commits are kept.
-    fn drop_missing(&self, trash: &Trash, place: &Place, there: &Sandbox) -> Result<()> {
-        let not_there =
-            |why| Err(Error::NotThere { name: there.name(), path: there.path.clone(), why });
-        match &there.locked {
-            Some(reason) if reason != CREATING => {
-                return not_there("it is locked and its folder is not there");
-            }
-            _ if there.managed && !place.root.is_dir() => {
-                return not_there("the root is not there either");
-            }
-            _ if !there.managed && !there.path.parent().is_some_and(Path::is_dir) => {
-                return not_there("the folder that holds it is not there either");
-            }
-            _ => {}
-        }
-        if let Some(kept) = trash.forget(there)? {
-            self.out.note(&format!("the folder of '{}' was gone; {kept}", there.name()));
-        }
-        Ok(())
-    }
-
-    /// A branch that several remotes have is none of theirs, unless the user prefers one.
-    fn check_several(&self, wish: &Wish, remotes: &[String]) -> Result<()> {
-        let ([first, .., last], Some(branch)) = (remotes, &wish.branch) else { return Ok(()) };
-        if wish.from.is_some() {
-            return Err(start::from_existing(Some(branch), "on several remotes"));
-        }
-        let branch = branch.to_string_lossy();
-        let (several, word) =
-            (format!("'{first}' and '{last}' both have a branch '{branch}'"), shell_word(&branch));
-        self.out.warn(&format!("{several}; this new one starts at HEAD"));
-        self.out.hint(&format!(
-            "git -c checkout.defaultRemote={first} sandbox new {word} follows that of '{first}'"
-        ));
-        Ok(())
-    }
-
-    /// A removed sandbox of that name or branch can be brought back instead.
-    fn tell_of_trash(&self, wish: &Wish, worktrees: &Worktrees) {
-        let full = wish.branch.as_deref().map(resolve::full);
-        let same = |item: &Item| {
-            let branch = item.journal.branch.as_ref().map(OsString::from);
-            item.journal.name == wish.folder || (full.is_some() && branch == full)
-        };
-        if let Some(item) = trash::items(&worktrees.linked).into_iter().flatten().find(same) {
-            let Journal { id, name, holds, .. } = item.journal;
-            let holds =
-                if holds.is_empty() { "nothing uncommitted".into() } else { holds.join(", ") };
-            self.out.hint(&format!("a removed sandbox '{name}' is in the trash ({holds}):"));
-            let name = shell_word(&format!("{name}-old"));
-            self.out.hint(&format!("git sandbox restore {id} --as {name}"));
         }
     }
 
@@ -278,35 +226,40 @@ impl Maker<'_> {
         lock: Lock,
     ) -> Result<Outcome> {
         let start = Start::of(self.repo, wish.from.as_deref(), target, worktrees)?;
+        let carry = wish.with_changes.then(|| Carry::of(self.repo)).transpose()?;
         let home = match &wish.dir {
             Some(parent) => {
-                place::make_folder(parent)?;
+                place.check_dir(&path::real(parent), worktrees)?;
+                dir::make(parent)?;
                 None
             }
             None => Some(place.home(worktrees, self.out)?),
         };
         let parent = match (&home, &wish.dir) {
             (Some(home), _) => home.path.clone(),
-            (None, dir) => place::real(dir.as_deref().unwrap_or(Path::new("/"))),
+            (None, dir) => path::real(dir.as_deref().unwrap_or(Path::new("/"))),
         };
         let git = self.repo.git.holding(lock.file());
-        let mut undo = Undo::default();
-        let facts = self.facts(wish, before, &start);
+        let mut undo = Undo { commits: vec![start.commit.clone()], ..Undo::default() };
+        let carrying = carry.as_ref().map(|carry| carry.top.clone());
+        let facts = Facts { carrying, ..self.facts(wish, before, &start, &parent)? };
         let spare = match &home {
             Some(home) => self.spare(&git, target, &start, worktrees, &home.path)?,
             None => None,
         };
         let had = spare.as_ref().and_then(|held| held.head.clone());
+        undo.commits.extend(had.clone());
         let made = match spare {
             Some(held) => self.take(&git, held, wish, facts, target, &start, worktrees, &mut undo),
             None => self
                 .register(&git, wish, target, &start, worktrees, &parent, &mut undo)
                 .and_then(|(path, entry)| {
-                    let own =
-                        Lock::at_once(&live::lock_path(&entry))?.ok_or_else(|| Error::Damaged {
+                    let own = Lock::at_once(&in_use::lock_path(&entry))?.ok_or_else(|| {
+                        Error::Damaged {
                             name: wish.folder.clone(),
                             why: "somebody uses it already".into(),
-                        })?;
+                        }
+                    })?;
                     record::write(&entry, &facts)?;
                     Ok((path, entry, own))
                 }),
@@ -329,6 +282,10 @@ impl Maker<'_> {
             Some(had) => fill.check_out_from(&had).and_then(|()| self.forget_spare(&entry)),
             None => fill.check_out(),
         };
+        let filled = filled.and_then(|()| match &carry {
+            Some(carry) => self.carry(carry, &fill, &entry),
+            None => Ok(()),
+        });
         if let Err(error) = filled {
             let lock = self.repo.lock(self.out)?;
             return Err(undo.take_back(&self.repo.git.holding(lock.file()), self.out, error));
@@ -339,16 +296,21 @@ impl Maker<'_> {
         Ok(Outcome { troubles, ..outcome(&path, &entry, action) })
     }
 
-    /// What a sandbox whose folder was deleted was for, its successor is for.
-    fn facts(&self, wish: &Wish, before: &Facts, start: &Start) -> Facts {
-        let created = Some(time::rfc3339(self.now));
-        let task = wish.task.clone().or_else(|| before.task.clone());
-        Facts {
-            task,
+    /// A sandbox that is made again inherits task, author and base from the one whose folder was
+    /// deleted.
+    fn facts(&self, wish: &Wish, before: &Facts, start: &Start, parent: &Path) -> Result<Facts> {
+        Ok(wish.told_in(Facts {
             base: start.base.clone().or_else(|| before.base.clone()),
-            created,
+            created: Some(clock::rfc3339(self.now)),
+            id: Some(random::hex()? + &random::hex()?),
+            common: Some(self.repo.common.clone()),
+            device: std::fs::metadata(parent).ok().map(|meta| meta.dev()),
             spare: None,
-        }
+            renaming: None,
+            carrying: None,
+            afresh: None,
+            ..before.clone()
+        }))
     }
 
     /// Folder, branch, entry.
@@ -366,65 +328,37 @@ impl Maker<'_> {
         let path = place::make_free_folder(parent, &wish.folder, worktrees)?;
         undo.folder = Some(path.clone());
         self.make_branch(git, target, start, undo)?;
-        undo.registered = true;
-        persistently(|| {
+        // git names the private git dir after the folder: under a name that no other ever has, so that
+        // a stale '.git' leads nowhere.
+        let mut first = path.clone().into_os_string();
+        first.push(format!(".{}", random::hex()?));
+        let first = PathBuf::from(first);
+        undo.registered = Some(first.clone());
+        branch::persistently(|| {
             let add = ["worktree", "add", "--no-checkout", "--lock", "--reason", CREATING];
             let call = git.call(add);
             let call = match target.branch() {
-                Some(branch) => call.arg("--").arg(&path).arg(branch),
-                None => call.args(["--detach", "--"]).arg(&path).arg(&start.commit),
+                Some(branch) => call.arg("--").arg(&first).arg(branch),
+                None => call.args(["--detach", "--"]).arg(&first).arg(&start.commit),
             };
             call.done("create the sandbox")
         })?;
         signals::check()?;
         let entry =
-            repo::folder_points_to(&path).filter(|entry| entry.starts_with(&self.repo.common));
+            link::folder_points_to(&first).filter(|entry| entry.starts_with(&self.repo.common));
         let entry = entry.ok_or_else(|| Error::Damaged {
             name: wish.folder.clone(),
             why: "git did not register it".into(),
         })?;
+        crash_point::reached();
+        // In the place of the empty folder that nothing else can have taken.
+        fs::rename(&first, &path).at("move", &first)?;
+        crash_point::reached();
+        link::connect(&entry, &path)?;
+        undo.registered = Some(path.clone());
+        crash_point::reached();
         Ok((path, entry))
     }
-
-    /// The branch, if it is a new one.
-    fn make_branch(
-        &self,
-        git: &Git,
-        target: &Target,
-        start: &Start,
-        undo: &mut Undo,
-    ) -> Result<()> {
-        if let Target::New { branch } | Target::Tracking { branch, .. } = target {
-            // git refuses this when the branch is there: so it is ours, exactly.
-            let call = git.call(["branch", "--no-track", "--quiet", "--"]).arg(branch);
-            call.arg(&start.commit).done("create the branch")?;
-            undo.branch = Some((branch.clone(), start.commit.clone()));
-        }
-        if let Target::Tracking { branch, upstream, .. } = target {
-            let mut option = OsString::from("--set-upstream-to=");
-            option.push(upstream);
-            undo.upstream = true;
-            persistently(|| {
-                git.call(["branch", "--quiet"])
-                    .arg(&option)
-                    .arg("--")
-                    .arg(branch)
-                    .done("set the upstream")
-            })?;
-        }
-        Ok(())
-    }
-}
-
-/// Tries again a few times: other tools write to the same repository and do not take our lock.
-fn persistently(attempt: impl Fn() -> Result<()>) -> Result<()> {
-    for pause in [20, 60] {
-        if attempt().is_ok() {
-            return Ok(());
-        }
-        std::thread::sleep(std::time::Duration::from_millis(pause));
-    }
-    attempt()
 }
 
 fn rooted(outcome: Outcome, place: &Place) -> Outcome {
@@ -440,13 +374,4 @@ fn outcome(path: &Path, entry: &Path, action: Action) -> Outcome {
         root: PathBuf::new(),
         last_used: None,
     }
-}
-
-/// Eight random hex digits.
-pub fn random_hex() -> Result<String> {
-    use std::io::Read;
-    let mut bytes = [0; 4];
-    let source = Path::new("/dev/urandom");
-    File::open(source).and_then(|mut file| file.read_exact(&mut bytes)).at("read", source)?;
-    Ok(format!("{:08x}", u32::from_ne_bytes(bytes)))
 }

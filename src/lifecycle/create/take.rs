@@ -10,16 +10,15 @@ use std::path::{Path, PathBuf};
 
 use super::{Maker, Wish};
 use crate::error::{Doing, Result};
-use crate::git::Git;
-use crate::lock::Lock;
-use crate::place;
-use crate::record::{self, Facts, Taking};
-use crate::repo::Worktrees;
-use crate::resolve::{self, Target};
-use crate::spare::{self, Held};
-use crate::start::Start;
-use crate::step;
-use crate::undo::Undo;
+use crate::git::{Git, refs};
+use crate::lifecycle::create::rollback::Undo;
+use crate::lifecycle::spare::{self, Held};
+use crate::repo::resolve::Target;
+use crate::repo::start_point::Start;
+use crate::repo::{Worktrees, place};
+use crate::sandbox::record::{self, Facts, Taking};
+use crate::sys::crash_point;
+use crate::sys::lock::Lock;
 
 /// A registered sandbox that is ours alone: folder, private git dir, lock.
 pub(super) type Made = (PathBuf, PathBuf, Lock);
@@ -70,22 +69,22 @@ impl Maker<'_> {
         let parent = held.path.parent().unwrap_or(&held.path).to_owned();
         let path = place::make_free_folder(&parent, &wish.folder, worktrees)?;
         undo.folder = Some(path.clone());
-        step::reached();
+        crash_point::reached();
         self.make_branch(git, target, start, undo)?;
-        step::reached();
+        crash_point::reached();
         let Held { path: from, entry, spare, own, .. } = held;
-        let branch = target.branch().map(resolve::full).and_then(|full| full.into_string().ok());
+        let branch = target.branch().map(refs::full).and_then(|full| full.into_string().ok());
         let taking = Taking { to: path.clone(), branch, commit: start.commit.clone() };
         let facts = Facts {
             spare: Some(record::Spare { seal: None, taking: Some(taking.clone()), ..spare }),
             ..facts
         };
         record::write(&entry, &facts)?;
-        step::reached();
+        crash_point::reached();
         // In the place of the empty folder that nobody else can have taken.
         fs::rename(&from, &path).at("move", &from)?;
-        undo.registered = true;
-        step::reached();
+        undo.registered = Some(path.clone());
+        crash_point::reached();
         spare::become_sandbox(self.repo, git, &entry, &taking, true)?;
         Ok((path, entry, own))
     }

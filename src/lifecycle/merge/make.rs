@@ -1,149 +1,144 @@
-//! The commits that a merge makes away from the target: the squash, the rebase, the merge commit of a
-//! target that is checked out nowhere; with git's own messages, and by git itself wherever something
-//! of the user's has a say in it.
+//! The commits of a merge, a squash or a rebase: made by git itself in the scratch, with its own
+//! messages, hooks, signatures and drivers.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
-use super::{Away, Merge};
-use crate::error::{Error, Result};
-use crate::git::{Answer, Git};
-use crate::porcelain;
+use super::scratch::Scratch;
+use super::{Merge, Way};
+use crate::error::Result;
+use crate::git::{Answer, porcelain};
 
 impl Merge<'_> {
-    /// One commit with all changes of the branch, on top of the target.
-    pub(super) fn squashed(&self, git: &Git, tree: Option<&str>) -> Result<String> {
-        let tip = self.into.branch.commit.as_str();
-        if let Some(tree) = tree.filter(|_| !self.needs_a_checkout(&COMMIT_HOOKS).unwrap_or(true)) {
-            let message = self.squash_message(git)?;
-            return commit_tree(git, tree, &[tip], &message);
-        }
-        let away = Away::at(self, tip)?;
-        let at = git.at(&away.path);
-        let made = || {
-            // Whatever merge.ff says: it cannot go together with the other.
-            let merge = at.look(["merge", "--squash", "--ff", self.head]).ask()?;
-            let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
-            let unmerged = porcelain::paths(&at.look(unmerged).read("read the conflicts")?);
-            if !unmerged.is_empty() {
-                return Err(self.conflict(&unmerged));
-            }
-            if !merge.ok() {
-                return Err(self.refused(merge.why(), None));
-            }
-            if at.look(["diff", "--cached", "--quiet"]).ask()?.ok() {
-                return Err(self.nothing("has all its changes"));
-            }
-            let message = self.squash_message(git)?;
-            self.told(&at.call(["commit", "--quiet", "-m", &message]).ask()?)?;
-            read_head(&at)
+    /// Makes the commit that the target is to move to.
+    pub(super) fn make(&self, scratch: &Scratch, way: Way) -> Result<String> {
+        let new = match way {
+            Way::FastForward | Way::Commit => self.merged(scratch, way)?,
+            Way::Squash => self.squashed(scratch)?,
+            Way::Rebase => self.rebased(scratch)?,
         };
-        let made = made();
-        away.remove(self)?;
-        made
+        let tip = self.into.branch.commit.as_str();
+        let forward = scratch.look(["merge-base", "--is-ancestor", tip, &new]).ask()?.ok();
+        let has_all = way == Way::Squash
+            || way == Way::Rebase
+            || scratch.look(["merge-base", "--is-ancestor", self.head, &new]).ask()?.ok();
+        match forward && has_all && new != tip {
+            true => Ok(new),
+            false => Err(self.refused("git made no commit on top of it".into(), None)),
+        }
     }
 
-    /// The branch's commits on top of the target, made in a worktree of their own.
-    pub(super) fn rebased(&self, git: &Git, away: &Away) -> Result<String> {
-        let git = git.at(&away.path);
+    /// `git merge`, as the user's config and the options of the target say.
+    fn merged(&self, scratch: &Scratch, way: Way) -> Result<String> {
+        let options = self.options()?;
+        let only = (way == Way::FastForward).then_some("--ff-only");
+        let words = ["--no-edit", "--commit", "--no-squash", "--into-name", &self.into.name];
+        let message = self.message.into_iter().flat_map(|message| ["-m", message]);
+        // The short name is what git's message shows; but a tag of that name would win.
+        let short = format!("refs/heads/{}", self.branch);
+        let is_it = |name: &str| -> Result<bool> {
+            let answer = scratch.look(["rev-parse", "--verify", "--quiet", name]).ask()?;
+            Ok(answer.stdout.trim_ascii_end() == self.head.as_bytes())
+        };
+        let name = match is_it(&format!("{}^0", self.branch))? {
+            true => self.branch,
+            false if is_it(&short)? => &short,
+            false => return Err(self.stopped(super::Obstacle::Moved.into())),
+        };
+        let call = scratch.call(["merge"]).args(options).args(only).args(words).args(message);
+        let answer = call.arg(name).env("GIT_MERGE_AUTOEDIT", "no").ask()?;
+        self.check(scratch, &answer)?;
+        self.relay(&answer);
+        let second = scratch.look(["rev-parse", "--verify", "--quiet", "HEAD^2"]).ask()?;
+        if way == Way::Commit && second.stdout.trim_ascii_end() != self.head.as_bytes() {
+            return Err(self.stopped(super::Obstacle::Moved.into()));
+        }
+        read_head(scratch)
+    }
+
+    /// `git merge --squash` and `git commit`.
+    fn squashed(&self, scratch: &Scratch) -> Result<String> {
+        // Whatever merge.ff says: it cannot go together with the other.
+        let words = ["--squash", "--ff", "--no-edit", self.head];
+        let call = scratch.quietly(["merge"]).args(self.options()?).args(words);
+        let answer = call.ask()?;
+        if !answer.ok() {
+            self.check(scratch, &answer)?;
+        }
+        if scratch.look(["diff", "--cached", "--quiet"]).ask()?.ok() {
+            return Err(self.nothing("has all its changes"));
+        }
+        let commit = scratch.call(["commit", "--quiet"]);
+        let commit = match self.message {
+            Some(message) => commit.args(["-m", message]),
+            None => commit.arg("--no-edit"),
+        };
+        let answer = commit.ask()?;
+        self.check(scratch, &answer)?;
+        self.relay(&answer);
+        read_head(scratch)
+    }
+
+    /// `git rebase`.
+    fn rebased(&self, scratch: &Scratch) -> Result<String> {
         let tip = self.into.branch.commit.as_str();
-        // Nobody is there to go on with what rerere resolves.
+        // A rebase that rerere resolves stops all the same, and nothing would continue it.
         let plain = ["rebase.autoSquash=false", "rebase.updateRefs=false", "rerere.enabled=false"];
         let plain = plain.iter().flat_map(|setting| ["-c", setting]);
-        let rebase = git.call(plain).args(["rebase", "--quiet", tip]);
-        let answer = rebase.env("GIT_EDITOR", ":").ask()?;
-        if !answer.ok() {
-            let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
-            let unmerged = porcelain::paths(&git.look(unmerged).read("read the conflicts")?);
-            if !unmerged.is_empty() {
-                return Err(self.conflict(&unmerged));
-            }
-            self.told(&answer)?;
-        }
-        let new = read_head(&git)?;
+        let call = scratch.call(plain).args(["rebase", "--quiet", tip]);
+        let answer = call.env("GIT_EDITOR", ":").ask()?;
+        self.check(scratch, &answer)?;
+        let new = read_head(scratch)?;
         if new == tip {
             return Err(self.nothing("has all its changes"));
         }
+        self.relay(&answer);
         Ok(new)
     }
 
-    /// Passes on what git and the user's hooks said, if it failed.
-    pub(super) fn told(&self, answer: &Answer) -> Result<()> {
+    /// Finds out why git did not do it, if so.
+    fn check(&self, scratch: &Scratch, answer: &Answer) -> Result<()> {
         if answer.ok() {
             return Ok(());
         }
+        crate::sys::signals::check()?;
+        let files = conflicts(scratch)?;
+        if !files.is_empty() {
+            return Err(self.conflict(&files));
+        }
+        self.relay(answer);
+        Err(self.not_committed())
+    }
+
+    /// Passes on what git and the user's hooks said.
+    fn relay(&self, answer: &Answer) {
         for line in answer.words() {
             self.out.note(&line);
         }
-        Err(self.refused("git did not commit it".into(), None))
     }
 
-    /// git's own words for a merge commit, or the user's.
-    pub(super) fn merge_message(&self, git: &Git) -> Result<String> {
-        if let Some(message) = self.message {
-            return Ok(message.to_owned());
-        }
-        let line = format!("{}\t\tbranch '{}' of .\n", self.head, self.branch);
-        let git = git.at(&self.repo.common);
-        let words = ["fmt-merge-msg", "--into-name", &self.into.name];
-        let answer = git.look(words).ask_with(line.into_bytes())?;
-        match answer.ok() {
-            true => Ok(String::from_utf8_lossy(&answer.stdout).into_owned()),
-            false => Err(Error::Git { doing: "write the message".into(), why: answer.why() }),
-        }
-    }
-
-    /// git's own words for a squash, or the user's.
-    pub(super) fn squash_message(&self, git: &Git) -> Result<String> {
-        if let Some(message) = self.message {
-            return Ok(message.to_owned());
-        }
-        let range = [self.head, "--not", &self.into.branch.commit, "--"];
-        let git = git.at(&self.repo.common);
-        let log = git.look(["rev-list", "--pretty=medium"]).args(range).read("read the commits")?;
-        Ok(format!("Squashed commit of the following:\n\n{}", String::from_utf8_lossy(&log)))
-    }
-
-    /// Whether something of the user's decides that only git itself heeds: a hook, signatures, options.
-    pub(super) fn needs_a_checkout(&self, hooks: &[&str]) -> Result<bool> {
-        let config = &self.repo.config;
-        let told = ["commit.gpgsign", "merge.verifysignatures", "pull.twohead"];
-        let told = told.iter().any(|key| config.get(key).is_some());
-        if told || config.has_section("hook.") || config.get(&self.options_key()).is_some() {
-            return Ok(true);
-        }
-        let folder = match config.get("core.hookspath") {
-            Some(_) => {
-                let git = &self.repo.git;
-                let path = git.call(["rev-parse", "--git-path", "hooks"]).line("find the hooks")?;
-                git.dir().join(path)
-            }
-            None => self.repo.common.join("hooks"),
-        };
-        let runs = |meta: fs::Metadata| meta.is_file() && meta.permissions().mode() & 0o111 != 0;
-        Ok(hooks.iter().any(|hook| fs::metadata(folder.join(hook)).is_ok_and(runs)))
+    fn not_committed(&self) -> crate::error::Error {
+        self.refused("git did not commit it, and nothing was changed".into(), None)
     }
 }
 
-/// What runs for `git merge`.
-pub(super) const MERGE_HOOKS: [&str; 4] =
-    ["pre-merge-commit", "prepare-commit-msg", "commit-msg", "post-merge"];
-/// What runs for `git commit`.
-pub(super) const COMMIT_HOOKS: [&str; 4] =
-    ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
-
-pub(super) fn commit_tree(
-    git: &Git,
-    tree: &str,
-    parents: &[&str],
-    message: &str,
-) -> Result<String> {
-    let parents = parents.iter().flat_map(|parent| ["-p", parent]);
-    let call = git.call(["commit-tree", "-m", message.trim_end()]).args(parents).arg(tree);
-    Ok(call.line("commit the merge")?.to_string_lossy().into_owned())
+/// Files that conflict, also those that rerere has resolved.
+fn conflicts(scratch: &Scratch) -> Result<Vec<PathBuf>> {
+    let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
+    let files = porcelain::paths(&scratch.look(unmerged).read("read the conflicts")?);
+    if !files.is_empty() {
+        return Ok(files);
+    }
+    // `<mode> <id> <stage>\t<path>`, three times for each file.
+    let resolved = ["ls-files", "--resolve-undo", "-z"];
+    let resolved = scratch.look(resolved).read("read the conflicts")?;
+    let lines = resolved.split(|byte| *byte == 0);
+    let paths = lines.filter_map(|line| line.split(|byte| *byte == b'\t').nth(1));
+    let mut paths: Vec<PathBuf> = paths.flat_map(porcelain::paths).collect();
+    paths.dedup();
+    Ok(paths)
 }
 
-pub(super) fn read_head(git: &Git) -> Result<String> {
-    let head = git.look(["rev-parse", "--verify", "HEAD"]).line("read the new commit")?;
+fn read_head(scratch: &Scratch) -> Result<String> {
+    let head = scratch.look(["rev-parse", "--verify", "HEAD"]).line("read the new commit")?;
     Ok(head.to_string_lossy().into_owned())
 }

@@ -1,36 +1,54 @@
 //! Merging a sandbox's branch into another one.
 //!
-//! Where the target is checked out, `git merge` does it there, by its own rules about local changes.
-//! Where it is checked out nowhere, no checkout is touched: `merge-tree`, `commit-tree` and a
-//! compare-and-swap of the ref; but hooks, signatures and merge options of the user's, and a git
-//! without that `merge-tree`, get a temporary worktree. What is squashed or rebased is made away
-//! from both and then landed as a fast-forward. So until it is known that the merge succeeds, the
-//! sandbox is not touched at all, and the target only by `git merge` itself, which is undone.
+//! A merge commit, a squash or a rebase is made in a scratch worktree of ours (`scratch`, `make`), where
+//! it can fail, conflict and run hooks as it likes. In a checkout of the user's there is only one thing
+//! that ever happens: the finished commit is landed (`land`), as a fast-forward, if nothing is in the
+//! way (`survey`, `untracked`). A branch that is checked out nowhere is moved by compare-and-swap. So
+//! nothing in a user's checkout is ever aborted, reset or overwritten, and a crash leaves it as it was
+//! or merged (`finish`, `recover`).
 
-#[path = "scratch.rs"]
-mod away;
-#[path = "untracked.rs"]
-mod in_the_way;
-#[path = "make.rs"]
-mod made;
+mod checkout;
+mod finish;
+mod hooks;
+mod land;
+mod land_journal;
+mod make;
+mod obstacle;
+mod plan;
+mod put_back;
+mod recover;
+mod scratch;
+mod survey;
+mod untracked;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use away::{Away, Note};
-pub use away::{left_over, lock, recover};
-use made::{MERGE_HOOKS, commit_tree, read_head};
+pub use checkout::Checkout;
+use land::{Landed, Landing, Move, move_branch};
+use obstacle::{Obstacle, Step, Stop, listed};
+pub use recover::{left_over, recover};
+use scratch::{Cleared, Scratch};
 
-use crate::base::Base;
-use crate::error::{Error, Result, shell_word};
-use crate::git::{Answer, Git};
-use crate::lock::Lock;
-use crate::out::Out;
-use crate::place::Place;
-use crate::porcelain;
+use crate::error::{Error, Result};
+use crate::git::Git;
+use crate::repo::base::Base;
+use crate::repo::place::Place;
 use crate::repo::{Repo, Worktrees};
-use crate::sandbox::Sandbox;
-use crate::step;
-use crate::time::counted;
+use crate::sandbox::{Sandbox, in_use};
+use crate::sys::clock::Time;
+use crate::sys::lock::Lock;
+use crate::sys::{crash_point, signals};
+use crate::ui::out::Out;
+use crate::ui::words::{counted, shell_word};
+
+/// The lock of merges: one at a time in a repository, while others may create and remove.
+pub fn lock(repo: &Repo, out: Out) -> Result<Lock> {
+    Lock::exclusive(&lock_path(repo), out)
+}
+
+fn lock_path(repo: &Repo) -> PathBuf {
+    repo.common.join("sandbox.merge.lock")
+}
 
 /// How the commits come into the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +72,8 @@ pub struct Merge<'a> {
     pub worktrees: &'a Worktrees,
     /// Its places.
     pub place: &'a Place,
+    /// The time.
+    pub now: Time,
     /// Where to narrate.
     pub out: Out,
     /// The sandbox whose work it is.
@@ -77,17 +97,19 @@ pub struct Plan {
     pub commits: u64,
     /// What will come of it.
     pub way: Way,
+    /// Where the target is checked out.
+    pub checkout: Option<Checkout>,
 }
 
 /// What a merge comes to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// The target moves to the branch's commit.
     FastForward,
-    /// A merge commit; of this tree, where that could be told.
-    Commit(Option<String>),
-    /// One commit; of this tree, where that could be told.
-    Squash(Option<String>),
+    /// A merge commit.
+    Commit,
+    /// One commit.
+    Squash,
     /// New commits on top of the target.
     Rebase,
 }
@@ -98,281 +120,127 @@ impl Plan {
         let commits = counted(self.commits, "commit");
         match self.way {
             Way::FastForward => format!("{commits}, fast-forward"),
-            Way::Commit(_) => format!("{commits}, with a merge commit"),
-            Way::Squash(_) => format!("{commits}, squashed"),
+            Way::Commit => format!("{commits}, with a merge commit"),
+            Way::Squash => format!("{commits}, squashed"),
             Way::Rebase => format!("{commits}, rebased"),
         }
     }
 }
 
 impl Merge<'_> {
-    /// Finds out what has to be done, and whether it can be. Changes nothing.
-    pub fn plan(&self) -> Result<Plan> {
-        let git = self.repo.git.at(&self.repo.common);
-        let tip = self.into.branch.commit.as_str();
-        let count = git.look(["rev-list", "--count", self.head, "--not", tip, "--"]);
-        let count = count.line("count the commits")?;
-        let commits = count.to_str().and_then(|count| count.parse().ok()).unwrap_or(0);
-        if commits == 0 {
-            return Err(self.nothing("has every commit of it"));
-        }
-        self.checkout()?;
-        let forward = git.look(["merge-base", "--is-ancestor", tip, self.head]).ask()?.ok();
-        let setting = self.repo.config.get("merge.ff").map(str::to_lowercase);
-        let only = self.how == How::FastForward || setting.as_deref() == Some("only");
-        let way = match self.how {
-            How::Rebase if !forward => Way::Rebase,
-            How::Squash => {
-                let merged = self.merged_tree()?;
-                if merged.as_ref() == Some(&self.into.branch.tree) {
-                    return Err(self.nothing("has all its changes"));
-                }
-                Way::Squash(merged)
-            }
-            How::FastForward | How::Rebase if forward => Way::FastForward,
-            How::Merge if forward && !is_off(setting.as_deref()) && !self.no_ff() => {
-                Way::FastForward
-            }
-            _ if only => {
-                let name = shell_word(&self.sandbox.name());
-                let hint = format!("git sandbox merge {name} --rebase");
-                let why = format!("'{}' has commits of its own", self.into.name);
-                return Err(self.refused(why, Some(hint)));
-            }
-            _ => Way::Commit(self.merged_tree()?),
-        };
-        Ok(Plan { commits, way })
-    }
-
-    /// Carries it out; the commit that the branch is at then. The target has it all.
+    /// Carries a plan out. Returns the commit that the target is at then. `lock` is the lock of merges.
     pub fn carry_out(&self, plan: &Plan, lock: &Lock) -> Result<String> {
+        // What is half done when Ctrl-C comes is taken back.
+        signals::note();
         let git = self.repo.git.holding(lock.file());
-        step::reached();
-        let new = match &plan.way {
-            Way::FastForward | Way::Commit(_) => {
-                self.merge(&git, &plan.way)?;
-                self.head.to_owned()
-            }
-            Way::Squash(tree) => {
-                self.land(&git, &self.squashed(&git, tree.as_deref())?)?;
-                self.head.to_owned()
-            }
-            Way::Rebase => {
-                let away = Away::at(self, self.head)?;
-                let new = self.rebased(&git, &away).and_then(|new| {
-                    self.land(&git, &new)?;
-                    Ok(new)
-                });
-                away.remove(self)?;
-                new?
-            }
-        };
-        step::reached();
-        self.confirm(plan, &new)?;
-        if plan.way == Way::Rebase {
-            self.follow(&git, &new)?;
+        crash_point::reached();
+        if plan.way == Way::FastForward && !self.verifies_signatures()? {
+            self.land(&git, plan, self.head)?;
+            return Ok(self.head.to_owned());
         }
-        step::reached();
-        Ok(new)
+        let start = if plan.way == Way::Rebase { self.head } else { &self.into.branch.commit };
+        let scratch = Scratch::make(self, plan.checkout.as_ref(), start, lock)?;
+        crash_point::reached();
+        // The scratch stays until it is landed: no garbage collection takes what its HEAD names.
+        let landed = self.make(&scratch, plan.way).and_then(|new| {
+            crash_point::reached();
+            signals::check()?;
+            self.land(&git, plan, &new)?;
+            Ok(new)
+        });
+        crash_point::reached();
+        self.say_cleared(scratch.remove(self, lock));
+        landed
     }
 
-    /// Moves the branch, and the sandbox with it, to its new commits. What is in the way stays: the
-    /// target has it all.
-    fn follow(&self, git: &Git, new: &str) -> Result<()> {
-        let words = ["checkout", "--quiet", "--no-track", "--no-overwrite-ignore", "-B"];
-        let git = git.at(&self.sandbox.path);
-        let moved = read_head(&git)? != self.head;
-        let answer = git.refresh(words).args([self.branch, new, "--"]);
-        let why = match moved {
-            true => Some("it has moved meanwhile".to_owned()),
-            false => Some(answer.ask()?).filter(|it| !it.ok()).map(|it| it.words().join(" ")),
+    /// Moves the target to a commit on top of it, with its checkout.
+    fn land(&self, git: &Git, plan: &Plan, new: &str) -> Result<()> {
+        let (branch, old) = (self.into.branch.name.as_str(), self.into.branch.commit.as_str());
+        let reason = format!("merge {}: Fast-forward", self.branch);
+        let reason = reason.as_str();
+        let landed = match &plan.checkout {
+            None => {
+                let git = git.at(&self.repo.common);
+                move_branch(&git, &Move { branch, old, new, reason }).map(|()| Landed::default())
+            }
+            Some(checkout) => {
+                let repo = self.repo;
+                // No command of ours removes it meanwhile.
+                let _used = match checkout.is_main {
+                    true => None,
+                    false => Some(Lock::shared(&in_use::lock_path(&checkout.git_dir), self.out)?),
+                };
+                let landing = Landing { repo, git, checkout, branch, old, new, reason };
+                landing.run(|| self.run_post_merge(git, checkout))
+            }
         };
-        if let Some(why) = why {
-            self.out.warn(&format!("branch '{}' stays at its old commits: {why}", self.branch));
+        let landed = landed.map_err(|stop| self.stopped(stop))?;
+        if let (Some(checkout), [_, ..]) = (&plan.checkout, &landed.submodules[..]) {
+            let (folder, names) = (checkout.path.to_string_lossy(), listed(&landed.submodules));
+            self.out.note(&format!("submodules have moved: {names}"));
+            self.out.hint(&format!("git -C {} submodule update", shell_word(&folder)));
         }
         Ok(())
     }
 
-    /// The target has every commit or, after a squash, merging the branch would change nothing.
-    fn confirm(&self, plan: &Plan, new: &str) -> Result<()> {
-        let git = self.repo.git.at(&self.repo.common);
-        let full = &self.into.branch.name;
-        let has = |commit: &str| -> Result<bool> {
-            Ok(git.look(["merge-base", "--is-ancestor", commit, full]).ask()?.ok())
+    fn run_post_merge(&self, git: &Git, checkout: &Checkout) {
+        match hooks::post_merge(self.repo, git, &checkout.path) {
+            Ok(lines) => lines.iter().for_each(|line| self.out.note(line)),
+            Err(error) => self.out.warn(&error.to_string()),
+        }
+    }
+
+    /// Moves the branch of the sandbox, and its checkout, to the commits that a rebase made of its own.
+    /// What is in the way stays, and is said: the target has it all.
+    pub fn follow(&self, new: &str, lock: &Lock) {
+        if let Err(stop) = self.try_to_follow(new, lock) {
+            let branch = self.branch;
+            self.out.warn(&format!("branch '{branch}' stays at its old commits: {stop}"));
+        }
+    }
+
+    fn try_to_follow(&self, new: &str, lock: &Lock) -> Step<()> {
+        let git = self.repo.git.holding(lock.file());
+        let Sandbox { path, entry, .. } = self.sandbox;
+        let checkout = Checkout { path: path.clone(), git_dir: entry.clone(), is_main: false };
+        let landing = Landing {
+            repo: self.repo,
+            git: &git,
+            checkout: &checkout,
+            branch: &format!("refs/heads/{}", self.branch),
+            old: self.head,
+            new,
+            reason: &format!("git sandbox: rebased onto {}", self.into.name),
         };
-        let confirmed = match &plan.way {
-            Way::Squash(Some(_)) => {
-                let tree = git.look(["rev-parse", "--verify", &format!("{full}^{{tree}}")]);
-                let tree = tree.line("read the branch")?;
-                let merge = git.merge(full, new)?;
-                merge.is_some_and(|merge| merge.clean && tree == *merge.tree)
+        landing.run(|| ()).map(drop)
+    }
+
+    fn say_cleared(&self, cleared: Result<Option<Cleared>>) {
+        match cleared {
+            Ok(Some(Cleared::Deleted)) => {}
+            Ok(Some(Cleared::Trashed(id))) => {
+                let restore = format!("git sandbox restore {}", shell_word(&id));
+                self.out.note(&format!("hooks made files, which are in the trash: {restore}"));
             }
-            // It was landed, or that had failed; this git cannot tell more.
-            Way::Squash(None) => true,
-            _ => has(new)?,
-        };
-        match confirmed {
-            true => Ok(()),
-            false => Err(self.refused("the merge could not be confirmed".into(), None)),
+            Ok(None) => self.out.warn("a process is at work in the scratch worktree: it stays"),
+            Err(error) => self.out.warn(&format!("the scratch worktree stays: {error}")),
         }
     }
 
-    /// The tree of the merge; none where this git cannot tell, or the user's options decide.
-    fn merged_tree(&self) -> Result<Option<String>> {
-        if self.repo.config.get(&self.options_key()).is_some() {
-            return Ok(None);
+    fn stopped(&self, stop: Stop) -> Error {
+        let is_whole = !matches!(stop, Stop::Obstacle(Obstacle::Half { .. }));
+        if let (true, Err(interrupted)) = (is_whole, signals::check()) {
+            return interrupted;
         }
-        // Its attributes say how files are merged.
-        let git = self.repo.git.at(&self.sandbox.path);
-        let Some(merge) = git.merge(&self.into.branch.commit, self.head)? else { return Ok(None) };
-        match merge.clean {
-            true => Ok(Some(merge.tree)),
-            false => Err(self.conflict(&merge.conflicts)),
-        }
-    }
-
-    /// Whether the user wants a merge commit for this branch in any case.
-    fn no_ff(&self) -> bool {
-        let options = self.repo.config.get(&self.options_key());
-        options.is_some_and(|options| options.split_whitespace().any(|word| word == "--no-ff"))
-    }
-
-    fn options_key(&self) -> String {
-        format!("branch.{}.mergeoptions", self.into.name)
-    }
-
-    /// A merge or a fast-forward, as `git merge` would.
-    fn merge(&self, git: &Git, way: &Way) -> Result<()> {
-        if let Some((folder, git_dir)) = self.checkout()? {
-            self.overwrites_nothing(&folder, self.head)?;
-            return self.merge_in(git, &folder, &git_dir, way);
-        }
-        let commit = match way {
-            _ if self.needs_a_checkout(&MERGE_HOOKS)? => None,
-            Way::FastForward => Some(self.head.to_owned()),
-            Way::Commit(Some(tree)) => {
-                let message = self.merge_message(git)?;
-                let parents = [self.into.branch.commit.as_str(), self.head];
-                Some(commit_tree(git, tree, &parents, &message)?)
+        match stop {
+            Stop::Error(error) => error,
+            Stop::Obstacle(obstacle) => {
+                let again = || format!("git sandbox merge {}", shell_word(&self.sandbox.name()));
+                let busy = matches!(obstacle, Obstacle::Moved | Obstacle::Busy { .. });
+                let hint = obstacle.hint().or_else(|| busy.then(again));
+                self.refused(obstacle.to_string(), hint)
             }
-            _ => None,
-        };
-        if let Some(commit) = commit {
-            return self.swap(git, &commit);
         }
-        let away = Away::on_target(self)?;
-        let done = self.merge_in(git, &away.path, &away.entry, way);
-        away.remove(self)?;
-        done
-    }
-
-    /// `git merge` in a checkout of the target; undone if it fails.
-    fn merge_in(&self, git: &Git, folder: &Path, git_dir: &Path, way: &Way) -> Result<()> {
-        let git = git.at(folder);
-        let mut words = vec!["merge", "--no-edit", "--commit", "--no-squash"];
-        let only = *way == Way::FastForward && self.how != How::Merge;
-        words.extend(only.then_some("--ff-only"));
-        words.extend(self.message.into_iter().flat_map(|message| ["-m", message]));
-        // The short name is what git's message shows; but a tag of that name would win.
-        let short = git.look(["rev-parse", "--verify", "--quiet", &format!("{}^0", self.branch)]);
-        let full = format!("refs/heads/{}", self.branch);
-        let is_it = String::from_utf8_lossy(&short.ask()?.stdout).trim() == self.head;
-        words.push(if is_it { self.branch } else { &full });
-        let tree = if let Way::Commit(tree) = way { tree.as_deref() } else { None };
-        self.work_in(&git, folder, git_dir, tree, &words)
-    }
-
-    /// Brings a commit that is on top of the target into it.
-    fn land(&self, git: &Git, commit: &str) -> Result<()> {
-        if let Some((folder, git_dir)) = self.checkout()? {
-            self.overwrites_nothing(&folder, commit)?;
-            let words = ["merge", "--no-squash", "--ff-only", commit];
-            return self.work_in(&git.at(&folder), &folder, &git_dir, None, &words);
-        }
-        if !self.needs_a_checkout(&["post-merge"])? {
-            return self.swap(git, commit);
-        }
-        let away = Away::on_target(self)?;
-        let words = ["merge", "--no-squash", "--ff-only", commit];
-        let done = self.work_in(&git.at(&away.path), &away.path, &away.entry, None, &words);
-        away.remove(self)?;
-        done
-    }
-
-    /// Runs `git merge` in a checkout and, if it fails, undoes what it began.
-    fn work_in(
-        &self,
-        git: &Git,
-        folder: &Path,
-        git_dir: &Path,
-        tree: Option<&str>,
-        words: &[&str],
-    ) -> Result<()> {
-        self.is_idle(folder, git_dir)?;
-        let note = Note::write(self, folder, git_dir, tree)?;
-        let before = [ORIG_HEAD, AUTO_MERGE].map(|name| pseudo_ref(git, name));
-        step::reached();
-        let answer = git.call(words).env("GIT_MERGE_AUTOEDIT", "no").ask()?;
-        step::reached();
-        // git itself or a hook of the user's may have something to say.
-        for line in answer.words() {
-            self.out.note(&line);
-        }
-        if answer.ok() {
-            return note.remove();
-        }
-        let unmerged = ["diff", "--name-only", "--diff-filter=U", "-z"];
-        let unmerged = porcelain::paths(&git.look(unmerged).read("read the conflicts")?);
-        let begun = git_dir.join("MERGE_HEAD").exists();
-        if begun {
-            git.call(["merge", "--abort"]).done("undo the merge")?;
-        }
-        for (name, before) in [ORIG_HEAD, AUTO_MERGE].into_iter().zip(before) {
-            let (before, after) = (before?, pseudo_ref(git, name)?);
-            let words = match &before {
-                _ if before == after => continue,
-                Some(before) => [name, before],
-                None => ["-d", name],
-            };
-            git.look(["update-ref", "--no-deref"]).args(words).done("put it back as it was")?;
-        }
-        note.remove()?;
-        Err(match () {
-            () if begun && !unmerged.is_empty() => self.conflict(&unmerged),
-            () if begun => self.refused("git did not commit it, so it was undone".into(), None),
-            () => self.not_taken(git, folder, &answer)?,
-        })
-    }
-
-    /// Why git would not even begin.
-    fn not_taken(&self, git: &Git, folder: &Path, answer: &Answer) -> Result<Error> {
-        let words = ["status", "--porcelain=v2", "-z", "--untracked-files=all"];
-        let status = git.look(words).read("read the changes")?;
-        if porcelain::status(&status).is_none_or(|status| status.changes() > 0) {
-            let why = format!("uncommitted changes in '{}' are in the way", folder.display());
-            let status = format!("git -C {} status", shell_word(&folder.to_string_lossy()));
-            return Ok(self.refused(why, Some(status)));
-        }
-        Ok(self.refused(answer.why(), None))
-    }
-
-    /// Moves the target from where it was to a commit, unless somebody else has moved it.
-    fn swap(&self, git: &Git, commit: &str) -> Result<()> {
-        let Base { branch, .. } = self.into;
-        let reason = format!("merge {}: git sandbox", self.branch);
-        let words = ["update-ref", "-m", &reason, &branch.name, commit, &branch.commit];
-        step::reached();
-        let answer = git.at(&self.repo.common).call(words).ask()?;
-        if answer.ok() {
-            return Ok(());
-        }
-        let verify = ["rev-parse", "--verify", "--quiet", &branch.name];
-        let now = git.at(&self.repo.common).look(verify).ask()?;
-        if String::from_utf8_lossy(&now.stdout).trim() != branch.commit {
-            let again = format!("git sandbox merge {}", shell_word(&self.sandbox.name()));
-            return Err(self.refused("it has moved meanwhile".into(), Some(again)));
-        }
-        Err(self.refused(answer.why(), None))
     }
 
     fn refused(&self, why: String, hint: Option<String>) -> Error {
@@ -390,22 +258,4 @@ impl Merge<'_> {
         let hint = format!("resolve it there: git -C {path} merge {}", shell_word(&self.into.name));
         self.refused(format!("conflict in {}", listed(files)), Some(hint))
     }
-}
-
-fn listed(files: &[PathBuf]) -> String {
-    let files: Vec<String> = files.iter().map(|file| format!("'{}'", file.display())).collect();
-    files.join(", ")
-}
-
-fn is_off(setting: Option<&str>) -> bool {
-    setting.and_then(crate::config::boolean) == Some(false)
-}
-
-/// What git leaves behind when it merges, also when it then does not.
-const ORIG_HEAD: &str = "ORIG_HEAD";
-const AUTO_MERGE: &str = "AUTO_MERGE";
-
-fn pseudo_ref(git: &Git, name: &str) -> Result<Option<String>> {
-    let answer = git.look(["rev-parse", "--verify", "--quiet", name]).ask()?;
-    Ok(answer.ok().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned()))
 }

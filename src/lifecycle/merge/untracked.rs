@@ -1,91 +1,109 @@
-//! Where the target is checked out, and what there stands in the way of a merge.
+//! Files that git does not track, where a landing would write.
 //!
-//! To git ignored files are worth nothing: it replaces one, or a folder of them, by what it checks
-//! out, and says nothing. To us they are somebody's.
+//! git protects only some of them: it overwrites ignored files and files of a repository inside the
+//! checkout, deletes the folder of a submodule that becomes a file, with all edits in it, and replaces
+//! a symlink that stands where a folder is tracked. So the disk is compared with the index here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{Merge, listed};
-use crate::error::{Result, shell_word};
+use crate::error::{Doing, Result};
 use crate::git::Git;
-use crate::porcelain;
-use crate::sandbox;
+use crate::git::porcelain::Change;
 
-impl Merge<'_> {
-    /// Where the target is checked out, with its private git dir.
-    pub(super) fn checkout(&self) -> Result<Option<(PathBuf, PathBuf)>> {
-        let name = std::ffi::OsStr::new(&self.into.name);
-        let full = std::ffi::OsStr::new(&self.into.branch.name);
-        let main = (&self.worktrees.main, &self.repo.common);
-        let linked = self.worktrees.linked.iter().map(|tree| (&tree.record, &tree.entry));
-        for (record, git_dir) in [main].into_iter().chain(linked) {
-            if record.branch.is_none() && sandbox::branch_held_by(git_dir).as_deref() == Some(name)
-            {
-                let why = format!(
-                    "'{}' is in the middle of a rebase or bisect in '{}'",
-                    self.into.name,
-                    record.path.display()
-                );
-                return Err(self.refused(why, None));
-            }
-            if record.branch.as_deref() != Some(full) || record.bare {
-                continue;
-            }
-            let path = record.path.display();
-            if !record.path.is_dir() {
-                let why = format!("it is checked out in '{path}', which is not there");
-                let forget = format!("git sandbox rm {}", shell_word(&path.to_string()));
-                return Err(self.refused(why, Some(forget)));
-            }
-            self.is_idle(&record.path, git_dir)?;
-            return Ok(Some((record.path.clone(), git_dir.clone())));
-        }
-        Ok(None)
-    }
+/// As many paths as fit on a command line.
+const AT_ONCE: usize = 500;
 
-    /// Refuses while a merge of the user's is in progress there, which undoing ours would undo.
-    pub(super) fn is_idle(&self, folder: &Path, git_dir: &Path) -> Result<()> {
-        if !git_dir.join("MERGE_HEAD").exists() {
-            return Ok(());
-        }
-        let why = format!("a merge is in progress in '{}'", folder.display());
-        let status = format!("git -C {} status", shell_word(&folder.to_string_lossy()));
-        Err(self.refused(why, Some(status)))
-    }
-
-    /// Refuses where git would overwrite ignored files of the target's checkout.
-    pub(super) fn overwrites_nothing(&self, folder: &Path, commit: &str) -> Result<()> {
-        let git = self.repo.git.at(folder);
-        let files = ignored(&git, folder, &self.into.branch.commit, commit)?;
-        if files.is_empty() {
-            return Ok(());
-        }
-        let why =
-            format!("it would overwrite ignored {} in '{}'", listed(&files), folder.display());
-        let status = format!("git -C {} status --ignored", shell_word(&folder.to_string_lossy()));
-        Err(self.refused(why, Some(status)))
-    }
+/// What the index has at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tracked {
+    File,
+    Submodule,
 }
 
-/// Those in a checkout that stand where files would come, once a commit is merged into another.
-fn ignored(git: &Git, folder: &Path, into: &str, commit: &str) -> Result<Vec<PathBuf>> {
-    let words = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A"];
-    let added = git.look(words).args([into, commit]).read("compare the files")?;
-    let added = porcelain::paths(&added);
-    let taken: BTreeSet<&Path> = added.iter().filter_map(|file| stands_at(folder, file)).collect();
-    if taken.is_empty() {
-        return Ok(Vec::new());
+/// Finds what stands in the way of changes in a checkout, without being tracked there. A repository or
+/// submodule is named by its folder.
+pub fn in_the_way(git: &Git, top: &Path, changes: &[Change]) -> Result<Vec<PathBuf>> {
+    let mut above = HashMap::new();
+    let taken: BTreeSet<&Path> = changes
+        .iter()
+        .filter_map(|change| {
+            let folder = change.path.parent().unwrap_or(Path::new(""));
+            let above = above.entry(folder).or_insert_with(|| no_folder(top, folder));
+            let there = || top.join(&change.path).symlink_metadata().is_ok();
+            above.or_else(|| (change.makes_anew() && there()).then_some(change.path.as_path()))
+        })
+        .collect();
+    let taken: Vec<&Path> = taken.into_iter().collect();
+    let mut tracked = BTreeMap::new();
+    for some in taken.chunks(AT_ONCE) {
+        let words = ["--literal-pathspecs", "ls-files", "--stage", "-z", "--"];
+        let listed = git.at(top).look(words).args(some).read("read the index")?;
+        tracked.extend(listed.split(|byte| *byte == 0).filter_map(entry));
     }
-    let words = ["--literal-pathspecs", "ls-files", "--others", "--ignored", "--exclude-standard"];
-    let ignored = git.look(words).args(["-z", "--"]).args(taken);
-    Ok(porcelain::paths(&ignored.read("find ignored files")?))
+    let mut found = Vec::new();
+    for path in taken {
+        collect(top, path, &tracked, &mut found)?;
+    }
+    Ok(found)
 }
 
-/// What is at the place of a file: something there, or a file where a folder would have to be.
-fn stands_at<'a>(folder: &Path, file: &'a Path) -> Option<&'a Path> {
-    let kind = |path: &Path| folder.join(path).symlink_metadata().ok();
-    let above = file.ancestors().skip(1).filter(|path| !path.as_os_str().is_empty());
-    let mut above = above.filter(|path| kind(path).is_some_and(|meta| !meta.is_dir()));
-    above.next().or_else(|| kind(file).map(|_| file))
+/// The outermost path on the way to a folder that stands there and is no folder itself.
+fn no_folder<'a>(top: &Path, folder: &'a Path) -> Option<&'a Path> {
+    let mut way: Vec<&Path> = folder.ancestors().collect();
+    way.pop();
+    let is_none =
+        |path: &&Path| top.join(path).symlink_metadata().is_ok_and(|metadata| !metadata.is_dir());
+    way.into_iter().rev().find(is_none)
+}
+
+/// Reads a line of `git ls-files --stage`, `<mode> <id> <stage>\t<path>`.
+fn entry(line: &[u8]) -> Option<(PathBuf, Tracked)> {
+    let tab = line.iter().position(|byte| *byte == b'\t')?;
+    let what = if line.starts_with(b"160000 ") { Tracked::Submodule } else { Tracked::File };
+    Some((PathBuf::from(OsStr::from_bytes(&line[tab + 1..])), what))
+}
+
+/// Collects what is not tracked at a path and below it. An empty folder is nothing.
+fn collect(
+    top: &Path,
+    path: &Path,
+    tracked: &BTreeMap<PathBuf, Tracked>,
+    found: &mut Vec<PathBuf>,
+) -> Result<()> {
+    let full = top.join(path);
+    let known = tracked.get(path);
+    if !full.symlink_metadata().at("read", &full)?.is_dir() {
+        found.extend(known.is_none().then(|| path.to_owned()));
+        return Ok(());
+    }
+    let mut inside = Vec::new();
+    for entry in fs::read_dir(&full).at("read", &full)? {
+        inside.push(entry.at("read", &full)?.file_name());
+    }
+    inside.sort();
+    let is_repository = inside.iter().any(|name| name == ".git");
+    if is_repository || (known == Some(&Tracked::Submodule) && !inside.is_empty()) {
+        found.push(path.to_owned());
+        return Ok(());
+    }
+    inside.iter().try_for_each(|name| collect(top, &path.join(name), tracked, found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_index_are_read() {
+        let id = "1".repeat(40);
+        let read = |mode: &str, path: &str| entry(format!("{mode} {id} 0\t{path}").as_bytes());
+        assert_eq!(read("100644", "a\tb"), Some((PathBuf::from("a\tb"), Tracked::File)));
+        assert_eq!(read("120000", "l"), Some((PathBuf::from("l"), Tracked::File)));
+        assert_eq!(read("160000", "sub"), Some((PathBuf::from("sub"), Tracked::Submodule)));
+        assert_eq!(entry(b""), None);
+    }
 }

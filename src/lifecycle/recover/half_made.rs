@@ -7,13 +7,12 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::delete;
 use crate::error::{Doing, Result};
-use crate::file;
-use crate::repo::Worktree;
-use crate::sandbox::CREATING;
-use crate::step;
-use crate::trash::Trash;
+use crate::lifecycle::trash::Trash;
+use crate::repo::{Worktree, Worktrees, link};
+use crate::sandbox::mark::CREATING;
+use crate::sys::{crash_point, delete, file};
+use crate::ui::out::Out;
 
 /// Whether an entry is one. Under the repository lock nobody is at work on it.
 pub fn is_stub(tree: &Worktree) -> bool {
@@ -44,32 +43,83 @@ pub fn clear_unlisted(common: &Path) -> bool {
     stubs.iter().filter(|entry| delete::tree(entry).is_ok()).count() > 0
 }
 
-impl Trash<'_> {
-    /// Takes one back; whether there was one that could be.
-    pub fn clear_stub(&self, tree: &Worktree) -> Result<bool> {
-        if !is_stub(tree) {
+/// Removes a half-made entry and its empty folder. Returns false if it is not half-made or holds files.
+pub fn clear(trash: &Trash, tree: &Worktree) -> Result<bool> {
+    if !is_stub(tree) {
+        return Ok(false);
+    }
+    let folder = &tree.record.path;
+    let inside = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        other => Some(other.at("read", folder)?),
+    };
+    if let Some(mut inside) = inside {
+        if inside.any(|entry| entry.map_or(true, |entry| entry.file_name() != ".git")) {
             return Ok(false);
         }
-        let folder = &tree.record.path;
-        let inside = match fs::read_dir(folder) {
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            other => Some(other.at("read", folder)?),
-        };
-        if let Some(mut inside) = inside {
-            if inside.any(|entry| entry.map_or(true, |entry| entry.file_name() != ".git")) {
-                return Ok(false);
+        let pointer = folder.join(".git");
+        match fs::remove_file(&pointer) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error).at("remove", &pointer);
             }
-            let pointer = folder.join(".git");
-            match fs::remove_file(&pointer) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(error).at("remove", &pointer);
-                }
-                _ => {}
-            }
-            fs::remove_dir(folder).at("remove", folder)?;
+            _ => {}
         }
-        step::reached();
-        self.drop_entry(&tree.entry)?;
-        Ok(true)
+        fs::remove_dir(folder).at("remove", folder)?;
     }
+    crash_point::reached();
+    trash.drop_unused(&tree.entry)?;
+    Ok(true)
+}
+
+/// Removes every half-made entry that holds no files. Returns whether there was one.
+pub fn clear_all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
+    let mut changed = false;
+    for tree in &worktrees.linked {
+        match clear(trash, tree) {
+            Ok(cleared) => changed |= cleared,
+            Err(error) => out.warn(&format!("an interrupted creation is still there: {error}")),
+        }
+    }
+    changed
+}
+
+/// Gives a half-made sandbox its folder's name: git registers it as `<folder>.<hex>` first, and a crash
+/// may come before it is moved, or before git knows. Returns whether there was one.
+pub fn settle_names(worktrees: &Worktrees, out: Out) -> bool {
+    let mut changed = false;
+    for tree in &worktrees.linked {
+        match settle_name(tree) {
+            Ok(settled) => changed |= settled,
+            Err(error) => out.warn(&format!("an interrupted creation is still there: {error}")),
+        }
+    }
+    changed
+}
+
+fn settle_name(tree: &Worktree) -> Result<bool> {
+    let first = &tree.record.path;
+    let creating = tree.record.locked.as_deref() == Some(CREATING);
+    let (Some(name), true) = (first.file_name().and_then(OsStr::to_str), creating) else {
+        return Ok(false);
+    };
+    let is_hex = |hex: &str| hex.len() == 8 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let folder = name.rsplit_once('.').filter(|(_, hex)| is_hex(hex)).map(|(folder, _)| folder);
+    let Some(folder) = folder.filter(|_| tree.entry.file_name() == first.file_name()) else {
+        return Ok(false);
+    };
+    let target = first.with_file_name(folder);
+    if first.is_dir() {
+        // The folder that waits for it is empty; anything else is not ours to replace.
+        let free = fs::read_dir(&target).map_or(true, |mut inside| inside.next().is_none());
+        if !free || target.is_symlink() {
+            return Ok(false);
+        }
+        fs::rename(first, &target).at("move", first)?;
+        crash_point::reached();
+    }
+    if link::folder_points_to(&target).as_ref() != Some(&tree.entry) {
+        return Ok(false);
+    }
+    link::connect(&tree.entry, &target)?;
+    Ok(true)
 }

@@ -1,17 +1,23 @@
 //! What a crash left is finished or undone by whichever command next takes the repository lock.
 
-use crate::merge;
-use crate::out::Out;
-use crate::repo::Worktrees;
-use crate::spare;
-use crate::stub;
-use crate::trash::Trash;
+pub mod half_made;
 
-/// Mends creations, removals, restores, merges and spares. Whether there was anything.
+use crate::lifecycle::rename::{self, Renamer};
+use crate::lifecycle::trash::Trash;
+use crate::lifecycle::{merge, spare};
+use crate::repo::Worktrees;
+use crate::ui::out::Out;
+
+/// Mends creations, removals, restores, renamings, merges and spares. Whether there was anything.
 pub fn all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
+    let Trash { repo, git, place, now } = trash;
+    let renamer = Renamer { repo, git: git.clone(), place, worktrees, now: *now };
     // Each of them, whatever the others say.
-    stub::clear_unlisted(&trash.repo.common)
+    half_made::clear_unlisted(&trash.repo.common)
+        | half_made::clear_all(trash, worktrees, out)
+        | half_made::settle_names(worktrees, out)
         | trash.recover(worktrees, out)
+        | rename::recover(&renamer, out)
         | merge::recover(trash, worktrees, out)
         | spare::recover(trash.repo, &trash.git, worktrees, out)
 }

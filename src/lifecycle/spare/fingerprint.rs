@@ -6,9 +6,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::name;
-use crate::place;
-use crate::repo::Repo;
+use crate::repo::{Repo, name};
+use crate::sys::path;
 
 /// Sections of the config that have a say in what a checkout writes, and how git keeps it.
 const SECTIONS: [&str; 10] = [
@@ -65,14 +64,14 @@ pub fn fingerprint(repo: &Repo) -> String {
 
 /// Where the user's own attributes are; a `~` of another user's is read as it stands.
 fn users_attributes(repo: &Repo) -> Option<PathBuf> {
-    let home = || place::absolute("HOME");
+    let home = || path::absolute("HOME");
     if let Some(value) = repo.config.get("core.attributesfile") {
         return match value.strip_prefix("~/") {
             Some(rest) => home().map(|home| home.join(rest)),
             None => Some(repo.git.dir().join(Path::new(value))),
         };
     }
-    let config = place::absolute("XDG_CONFIG_HOME");
+    let config = path::absolute("XDG_CONFIG_HOME");
     let config = config.or_else(|| home().map(|home| home.join(".config")));
     config.map(|config| config.join("git/attributes"))
 }

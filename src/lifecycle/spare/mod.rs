@@ -9,8 +9,7 @@
 mod fingerprint;
 mod seal;
 mod tend;
-#[path = "unchanged.rs"]
-mod untouched;
+mod unchanged;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,32 +19,21 @@ use std::path::{Path, PathBuf};
 pub use fingerprint::fingerprint;
 use seal::seal;
 pub use tend::{Tender, start};
-pub use untouched::strange_files;
+pub use unchanged::strange_files;
 
-use crate::config::Config;
 use crate::error::{Doing, Error, Result};
 use crate::git::Git;
-use crate::journal::replace;
-use crate::live;
-use crate::lock::Lock;
-use crate::out::Out;
-use crate::pointer;
-use crate::porcelain::Record;
-use crate::record::{self, Spare, Taking};
-use crate::repo::{self, Repo, Worktree, Worktrees};
-use crate::resolve;
-use crate::sandbox::{self, CREATING};
-use crate::step;
+use crate::git::config::Config;
+use crate::repo::{Repo, Worktree, Worktrees, holders, link};
+use crate::sandbox::in_use;
+use crate::sandbox::mark::{self, CREATING, SPARE};
+use crate::sandbox::record::{self, Spare, Taking};
+use crate::sys::lock::Lock;
+use crate::sys::{crash_point, file};
+use crate::ui::out::Out;
 
-/// The lock reason of a spare.
-pub const SPARE: &str = "git-sandbox: spare";
 /// How the folder of one begins.
 const LEAD: &str = ".spare-";
-
-/// Whether git lists a spare, or one that is just becoming a sandbox.
-pub fn is_one(record: &Record) -> bool {
-    record.locked.as_deref() == Some(SPARE)
-}
 
 /// How many are wanted: `sandbox.spares`.
 pub fn wanted(config: &Config) -> Result<usize> {
@@ -76,7 +64,7 @@ pub struct Held {
 
 /// The spares among these worktrees.
 pub fn all(worktrees: &Worktrees) -> impl Iterator<Item = &Worktree> {
-    worktrees.linked.iter().filter(|tree| is_one(&tree.record))
+    worktrees.linked.iter().filter(|tree| mark::is_spare(&tree.record))
 }
 
 /// Whether folder and entry belong together and the folder is where a spare of this home stands.
@@ -84,8 +72,8 @@ fn is_in_place(tree: &Worktree, home: &Path) -> bool {
     let path = &tree.record.path;
     let named = path.file_name().is_some_and(|name| name.as_bytes().starts_with(LEAD.as_bytes()));
     let folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
-    let connected = repo::folder_points_to(path).as_ref() == Some(&tree.entry)
-        && repo::entry_points_to(&tree.entry).as_ref() == Some(path);
+    let connected = link::folder_points_to(path).as_ref() == Some(&tree.entry)
+        && link::entry_points_to(&tree.entry).as_ref() == Some(path);
     // Nobody who uses one leaves HEAD as it was.
     named && folder && connected && path.parent() == Some(home) && tree.record.branch.is_none()
 }
@@ -96,7 +84,7 @@ impl Held {
         if !is_in_place(tree, home) {
             return None;
         }
-        let own = Lock::at_once(&live::lock_path(&tree.entry)).ok()??;
+        let own = Lock::at_once(&in_use::lock_path(&tree.entry)).ok()??;
         // Only now is it settled: whoever had it may have changed it.
         let locked = fs::read_to_string(tree.entry.join("locked")).unwrap_or_default();
         let path = tree.record.path.clone();
@@ -164,12 +152,12 @@ pub fn become_sandbox(
     branch_is_free: bool,
 ) -> Result<()> {
     let Taking { to, branch, commit } = taking;
-    pointer::connect(entry, to)?;
-    step::reached();
+    link::connect(entry, to)?;
+    crash_point::reached();
     if !repo.is_reftable() {
         // As `git worktree add` begins, so that the reflog begins with the sandbox.
         let null = "0".repeat(commit.len());
-        replace(&entry.join("HEAD"), format!("{null}\n").as_bytes())?;
+        file::replace(&entry.join("HEAD"), format!("{null}\n").as_bytes())?;
         let log = entry.join("logs/HEAD");
         match fs::remove_file(&log) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -178,16 +166,16 @@ pub fn become_sandbox(
             _ => {}
         }
     }
-    step::reached();
+    crash_point::reached();
     let git = git.at(to);
     let call = match branch.as_ref().filter(|_| branch_is_free) {
         Some(branch) => git.call(["symbolic-ref", "HEAD", branch]),
         None => git.call(["update-ref", "--no-deref", "HEAD", commit]),
     };
     call.done("set HEAD")?;
-    step::reached();
-    replace(&entry.join("locked"), CREATING.as_bytes())?;
-    step::reached();
+    crash_point::reached();
+    file::replace(&entry.join("locked"), CREATING.as_bytes())?;
+    crash_point::reached();
     Ok(())
 }
 
@@ -209,13 +197,13 @@ fn recover_one(repo: &Repo, git: &Git, worktrees: &Worktrees, tree: &Worktree) -
     let mut facts = record::read(&tree.entry);
     let Some(spare) = &mut facts.spare else { return Ok(false) };
     let Some(taking) = &spare.taking else { return Ok(false) };
-    let Some(_own) = Lock::if_free(&live::lock_path(&tree.entry))? else { return Ok(false) };
-    if repo::folder_points_to(&spare.at).as_ref() == Some(&tree.entry) {
+    let Some(_own) = Lock::if_free(&in_use::lock_path(&tree.entry))? else { return Ok(false) };
+    if link::folder_points_to(&spare.at).as_ref() == Some(&tree.entry) {
         spare.taking = None;
         record::write(&tree.entry, &facts)?;
         return Ok(true);
     }
-    if repo::folder_points_to(&taking.to).as_ref() != Some(&tree.entry) {
+    if link::folder_points_to(&taking.to).as_ref() != Some(&tree.entry) {
         return Ok(false);
     }
     let free = taking
@@ -230,12 +218,6 @@ fn recover_one(repo: &Repo, git: &Git, worktrees: &Worktrees, tree: &Worktree) -
 fn is_free(repo: &Repo, git: &Git, worktrees: &Worktrees, entry: &Path, branch: &OsStr) -> bool {
     let verify = ["rev-parse", "--verify", "--quiet"];
     let there = git.look(verify).arg(branch).ask().is_ok_and(|answer| answer.ok());
-    let has = |record: &Record, entry: &Path| {
-        let held = sandbox::branch_held_by(entry).map(|name| resolve::full(&name));
-        record.branch.as_deref() == Some(branch) || held.as_deref() == Some(branch)
-    };
-    let mut others = worktrees.linked.iter().filter(|other| other.entry != entry);
-    there
-        && !others.any(|other| has(&other.record, &other.entry))
-        && !has(&worktrees.main, &repo.common)
+    let mut holders = holders::of(worktrees, &repo.common, branch);
+    there && !holders.any(|holder| holder.git_dir != entry)
 }

@@ -12,25 +12,25 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::seal::{files, seal};
-use super::{Held, LEAD, SPARE, all, fingerprint, has_same_attributes};
+use super::{Held, LEAD, all, fingerprint, has_same_attributes};
 use super::{strange_files, wanted};
-use crate::create::random_hex;
-use crate::delete;
 use crate::error::{Doing, Error, Result};
 use crate::git::Git;
-use crate::keep;
-use crate::live::{self, Processes};
-use crate::lock::Lock;
-use crate::out::Out;
-use crate::place::{Place, Root};
-use crate::record::{self, Spare};
-use crate::repo::{self, Repo, Worktree, Worktrees};
-use crate::resolve::Target;
+use crate::lifecycle::trash::Trash;
+use crate::repo::place::Place;
+use crate::repo::resolve::Target;
+use crate::repo::root::Root;
+use crate::repo::start_point::Start;
+use crate::repo::unreached::Unreached;
+use crate::repo::{Repo, Worktree, Worktrees, held, link};
 use crate::sandbox::Sandbox;
-use crate::start::Start;
-use crate::step;
-use crate::time::Time;
-use crate::trash::Trash;
+use crate::sandbox::in_use::{self, Processes};
+use crate::sandbox::mark::SPARE;
+use crate::sandbox::record::{self, Spare};
+use crate::sys::clock::Time;
+use crate::sys::lock::Lock;
+use crate::sys::{crash_point, delete, random};
+use crate::ui::out::Out;
 
 /// Looks after the spares of one repository.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub fn start(repo: &Repo, root: &Root) -> Result<()> {
     if Lock::if_free(&job(repo))?.is_none() {
         return Ok(());
     }
-    let words = ["reap", "--spares", "--quiet", "--root"].map(OsStr::new);
+    let words = [OsStr::new("__spares")];
     repo.git.start_ourselves(&[&words[..], &[root.value()]].concat(), &repo.common)
 }
 
@@ -135,7 +135,7 @@ impl Tender<'_> {
         for _ in 0..missing {
             let made = self.register(&git, &worktrees, &place, &head, &fingerprint)?;
             work.fresh.push(made);
-            step::reached();
+            crash_point::reached();
         }
         drop((git, lock));
         for held in std::mem::take(&mut work.unwanted) {
@@ -185,26 +185,26 @@ impl Tender<'_> {
     ) -> Result<Held> {
         let home = place.home(worktrees, self.out)?;
         clear(&home.path);
-        let path = home.path.join(format!("{LEAD}{}", random_hex()?));
+        let path = home.path.join(format!("{LEAD}{}", random::hex()?));
         // What cannot be written down cannot be taken back.
         if path.to_str().is_none() {
             return Err(Error::NotText { what: "path" });
         }
         fs::DirBuilder::new().mode(0o777).create(&path).at("create", &path)?;
-        step::reached();
+        crash_point::reached();
         let add = ["worktree", "add", "--no-checkout", "--detach", "--lock", "--reason", SPARE];
         let added = git.refresh(add).arg("--").arg(&path).arg(head).done("prepare a spare");
         if let Err(error) = added {
             let _ = fs::remove_dir(&path);
             return Err(error);
         }
-        step::reached();
+        crash_point::reached();
         let damaged = |why: &str| Error::Damaged {
             name: path.to_string_lossy().into_owned(),
             why: why.to_owned(),
         };
-        let entry = repo::folder_points_to(&path).ok_or_else(|| damaged("git made no entry"))?;
-        let own = Lock::at_once(&live::lock_path(&entry))?;
+        let entry = link::folder_points_to(&path).ok_or_else(|| damaged("git made no entry"))?;
+        let own = Lock::at_once(&in_use::lock_path(&entry))?;
         let own = own.ok_or_else(|| damaged("somebody uses it already"))?;
         let spare = Spare {
             at: path.clone(),
@@ -224,11 +224,11 @@ impl Tender<'_> {
         let words = ["-c", "core.untrackedCache=false", "reset", "--hard", "--quiet"];
         let call = git.refresh(words).args(["--no-recurse-submodules", commit]);
         call.done("check a spare out")?;
-        step::reached();
+        crash_point::reached();
         // As a fresh checkout of this commit leaves it.
         let words = ["update-ref", "--no-deref", "ORIG_HEAD", commit];
         git.refresh(words).done("check a spare out")?;
-        step::reached();
+        crash_point::reached();
         Ok(())
     }
 
@@ -242,7 +242,7 @@ impl Tender<'_> {
         held.spare.commits = vec![old, head.to_owned()];
         held.spare.seal = None;
         held.note()?;
-        step::reached();
+        crash_point::reached();
         self.check_out(&held, head)?;
         held.spare.commits = vec![head.to_owned()];
         Ok(Ok(held))
@@ -260,10 +260,10 @@ impl Tender<'_> {
             if second(&path).at("read", &path)? > written {
                 break;
             }
-            crate::signals::check()?;
+            crate::sys::signals::check()?;
             std::thread::sleep(Duration::from_millis(20));
         }
-        step::reached();
+        crash_point::reached();
         let git = self.repo.git.at(&held.path).holding(held.own.file());
         let before = files(&held.path);
         let words = ["-c", "core.untrackedCache=false", "status", "--porcelain", "-z"];
@@ -272,7 +272,7 @@ impl Tender<'_> {
         held.spare.unclean = !found.is_empty() || files(&held.path) != before;
         held.spare.seal = seal(&held.entry, &held.path);
         held.note()?;
-        step::reached();
+        crash_point::reached();
         Ok(())
     }
 
@@ -291,13 +291,13 @@ impl Tender<'_> {
         }
         held.spare.seal = None;
         held.note()?;
-        step::reached();
+        crash_point::reached();
         delete::tree(&held.path).at("delete", &held.path)?;
-        step::reached();
+        crash_point::reached();
         let lock = self.repo.lock(self.out)?;
         let git = git.holding(lock.file());
         self.drop_entry(&git, place, &held.entry, &held.path, &held.spare.commits, as_left)?;
-        step::reached();
+        crash_point::reached();
         Ok(true)
     }
 
@@ -313,17 +313,21 @@ impl Tender<'_> {
     ) -> Result<()> {
         let trash = Trash { repo: self.repo, git: git.clone(), place, now: self.now };
         let ours = || {
-            let held = keep::held_by(git, entry)?;
-            let known = held.commits.iter().all(|commit| commits.contains(commit));
+            let held = held::held_by(git, entry)?;
+            let all_known = held.commits.iter().all(|commit| commits.contains(commit));
+            let common = &self.repo.common;
+            let known = all_known
+                || Unreached::among(git, common, &held.commits)?.count(&held.commits) == 0;
             let staged = |commit: &String| {
                 let words = ["diff-index", "--cached", "--quiet", commit, "--"];
-                keep::within(git, entry, words).ask().is_ok_and(|answer| answer.ok())
+                held::within(git, entry, words).ask().is_ok_and(|answer| answer.ok())
             };
-            let unstaged = !entry.join("index").exists() || commits.iter().any(staged);
+            let unstaged =
+                !entry.join("index").exists() || commits.iter().chain(&held.commits).any(staged);
             Ok(known && held.is_commits_only() && unstaged)
         };
         if as_left || ours()? {
-            return trash.drop_entry(entry);
+            return trash.drop_unused(entry);
         }
         trash.forget(&Sandbox::in_trash(path, entry)).map(drop)
     }
@@ -333,7 +337,7 @@ impl Tender<'_> {
 fn is_gone(tree: &Worktree, place: &Place) -> bool {
     let path = &tree.record.path;
     let gone = path.symlink_metadata().is_err() && path.parent().is_some_and(Path::is_dir);
-    let free = || Lock::if_free(&live::lock_path(&tree.entry)).is_ok_and(|lock| lock.is_some());
+    let free = || Lock::if_free(&in_use::lock_path(&tree.entry)).is_ok_and(|lock| lock.is_some());
     gone && place.manages(path) && free()
 }
 

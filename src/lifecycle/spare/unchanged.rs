@@ -9,8 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
-use crate::git::{Call, Git};
-use crate::porcelain;
+use crate::git::{Call, Git, porcelain};
 
 /// The index that the files are compared with; the spare's own is left alone.
 const INDEX: &str = "sandbox.index";

@@ -1,24 +1,28 @@
-//! Orphans: sandboxes whose repository cannot be reached. Absence is no proof, so they are kept for
-//! their period, counted from the newest file anywhere in them, and then only moved to the trash.
+//! Orphans: folders below the root whose `.git` names a private git dir that is not there.
 //!
-//! git knows nothing of them: the journal has no entry, and the move is all there is to undo. The
-//! lock of the root keeps two of us apart.
+//! Git can tell nothing about them. They are kept for their period, moved to the trash, and put away
+//! like everything else. Their `.git` file is set aside, so that git fails in there instead of writing
+//! into the index of a newcomer with the same name. When the repository is in reach again and still
+//! has the private git dir, the item is adopted: it becomes an ordinary one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::create::random_hex;
-use crate::error::{Doing, Error, Result};
-use crate::everywhere::{common_of, is_orphan};
-use crate::journal::{Journal, Pin, Stage, TRASH, TREE};
-use crate::name;
-use crate::place;
-use crate::repo;
-use crate::time::{self, Time};
-use crate::trash::{Item, rename};
+use crate::error::{Error, Result};
+use crate::lifecycle::trash::removal::new_id;
+use crate::lifecycle::trash::{Item, Trash, restore};
+use crate::lifecycle::vault::Vault;
+use crate::repo::{Worktree, Worktrees, held, kept, link};
+use crate::sandbox::all_repos::{common_of, is_orphan};
+use crate::sandbox::holding::Holding;
+use crate::sandbox::journal::{Journal, Paused, SET_ASIDE, Stage, TREE, Why};
+use crate::sandbox::mark::{Pin, TRASH};
+use crate::sys::clock::{self, Time};
+use crate::sys::path::{self, Presence};
+use crate::sys::{crash_point, dir, file};
+use crate::ui::out::Out;
 
-/// When the newest file in it was written, or it was brought back; a time in the future counts as
-/// now.
+/// When an orphan was last used: the newest time of any file in it.
 pub fn last_used(folder: &Path, now: Time) -> std::io::Result<Time> {
     let mut newest: Time = fs::symlink_metadata(folder)?.modified()?.into();
     let mut todo = vec![folder.to_owned()];
@@ -35,78 +39,92 @@ pub fn last_used(folder: &Path, now: Time) -> std::io::Result<Time> {
     Ok(newest.min(now))
 }
 
-/// Moves an orphan into the trash of the root, whose lock must be held; its name there. Whether it
-/// is one is looked at again: its repository may have come back.
-pub fn trash(folder: &Path, root: &Path, now: Time, reason: &str) -> Result<String> {
+/// Moves an orphan into the trash of the root, whose lock must be held, and returns its name there.
+/// Whether it is one is looked at again: its repository may have come back.
+pub fn trash(folder: &Path, root: &Path, now: Time, why: Why) -> Result<String> {
     if !is_orphan(folder) {
         let name = folder.to_string_lossy().into_owned();
         return Err(Error::Damaged { name, why: "its repository has come back".into() });
     }
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let id = format!("{}-{}", name::slug(&name), random_hex()?);
+    let id = new_id(&name)?;
     let at = root.join(TRASH).join(&id);
-    let entry = repo::folder_points_to(folder).unwrap_or_default();
+    let private = link::folder_points_to(folder);
     let journal = Journal {
         stage: Stage::Removing,
         id: id.clone(),
         name,
         from: folder.to_owned(),
-        entry: PathBuf::new(),
-        common: common_of(&entry).unwrap_or_default(),
+        common: private.as_deref().and_then(common_of),
+        private,
+        orphan: true,
+        has_tree: true,
         branch: None,
         head: None,
-        removed: time::rfc3339(now),
-        reason: reason.to_owned(),
-        holds: vec!["whatever it had: its repository could not be reached".into()],
-        nested: Vec::new(),
-        doubts: Vec::new(),
+        kept: None,
+        reftable: false,
+        refs: std::collections::BTreeMap::new(),
+        paused: Paused::default(),
+        fingerprint: None,
+        removed: clock::rfc3339(now),
+        why,
+        ignored: None,
+        holds: vec![Holding::Orphan],
     };
-    place::make_folder(&at)?;
+    dir::make(&at)?;
     journal.write(&at)?;
-    if let Err(error) = rename(folder, &at.join(TREE)) {
+    crash_point::reached();
+    if let Err(error) = file::rename(folder, &at.join(TREE)) {
         Journal::remove(&at)?;
         return Err(error);
     }
-    Journal { stage: Stage::Trashed, ..journal }.write(&at)?;
+    crash_point::reached();
+    complete(&at, &journal)?;
     Ok(id)
 }
 
-/// The orphans in these folders of the trash, as they are.
-pub fn items(folders: &[PathBuf]) -> Vec<Result<Item>> {
-    let read = |folder: &PathBuf| {
-        let Some(journal) = Journal::read(folder)?.filter(Journal::is_orphan) else {
-            return Ok(None);
-        };
-        // One whose move was interrupted is in the trash if its files are.
-        let there = folder.join(TREE).is_dir();
-        let stage = match journal.stage {
-            Stage::Purging => Stage::Purging,
-            _ if there => Stage::Trashed,
-            _ => return Ok(None),
-        };
-        let pin = Pin::without_entry(&journal.id, folder.clone());
-        Ok(Some(Item { pin, journal: Journal { stage, ..journal } }))
-    };
-    folders.iter().filter_map(|folder| read(folder).transpose()).collect()
+/// Sets the `.git` file aside, once the folder has moved.
+fn complete(at: &Path, journal: &Journal) -> Result<()> {
+    let pointer = at.join(TREE).join(".git");
+    if pointer.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
+        file::rename(&pointer, &at.join(SET_ASIDE))?;
+    }
+    crash_point::reached();
+    journal.at_stage(Stage::Trashed, at).map(drop)
 }
 
-/// Clears away journals whose files never came, or went back. The root's lock must be held.
-pub fn clear(folders: &[PathBuf]) -> Result<()> {
-    for folder in folders {
-        let journal = Journal::read(folder)?.filter(Journal::is_orphan);
-        if journal.is_some_and(|journal| journal.stage != Stage::Purging)
-            && !folder.join(TREE).exists()
-        {
-            Journal::remove(folder)?;
+/// Finishes or undoes what a crash left of moving orphans. The root's lock must be held.
+pub fn recover(folders: &[PathBuf]) -> Result<()> {
+    for at in folders {
+        let Some(journal) = Journal::read(at)?.filter(|journal| journal.orphan) else { continue };
+        let there = at.join(TREE).exists();
+        match &journal.stage {
+            Stage::Removing if there => complete(at, &journal)?,
+            Stage::Removing => Journal::remove(at)?,
+            Stage::Restoring(target) if !there => restore::finish_plain(at, &journal, target)?,
+            Stage::Restoring(_) => drop(journal.at_stage(Stage::Trashed, at)?),
+            Stage::Trashed | Stage::PutAway | Stage::Unpacking | Stage::Purging => {}
         }
     }
     Ok(())
 }
 
-/// Moves an orphan back; where to. The root's lock must be held.
+/// The items in these folders of the trash whose repository is not among `known`.
+pub fn items(folders: &[PathBuf], known: impl Fn(&Path) -> bool) -> Vec<Result<Item>> {
+    let read = |at: &PathBuf| {
+        let ours = |journal: &Journal| !journal.common.as_deref().is_some_and(&known);
+        let journal = Journal::read(at)?.filter(ours);
+        Ok(journal.map(|journal| Item { at: at.clone(), private: None, journal }))
+    };
+    folders.iter().filter_map(|folder| read(folder).transpose()).collect()
+}
+
+/// Moves the files of an item back whose private git dir is out of reach. Returns where to. The root's
+/// lock must be held.
 pub fn restore(item: &Item, name: Option<&str>, now: Time) -> Result<PathBuf> {
-    let journal = Journal::read(&item.pin.at)?;
-    if !item.tree().is_dir() || journal.is_none_or(|journal| journal.stage == Stage::Purging) {
+    let journal = Journal::read(&item.at)?;
+    let ready = journal.is_some_and(|journal| journal.stage == Stage::Trashed);
+    if !ready || !item.tree().is_dir() {
         return Err(Error::UnknownTrash { name: item.journal.id.clone(), nearest: None });
     }
     let from = &item.journal.from;
@@ -114,19 +132,101 @@ pub fn restore(item: &Item, name: Option<&str>, now: Time) -> Result<PathBuf> {
     if target.symlink_metadata().is_ok() {
         return Err(Error::RestoreTaken { path: target, name: item.journal.name.clone() });
     }
-    target.parent().map_or(Ok(()), place::make_folder)?;
-    let journal = Journal { stage: Stage::Restoring(target.clone()), ..item.journal.clone() };
-    journal.write(&item.pin.at)?;
-    rename(&item.tree(), &target)?;
-    Journal::remove(&item.pin.at)?;
-    place::touch(&target, now)?;
+    target.parent().map_or(Ok(()), dir::make)?;
+    restore::restore_plain(&item.at, &item.journal, &target)?;
+    dir::touch(&target, now)?;
     Ok(target)
 }
 
-/// Deletes an orphan from the trash for good.
-pub fn purge(item: &Item) -> Result<()> {
-    Journal { stage: Stage::Purging, ..item.journal.clone() }.write(&item.pin.at)?;
-    let tree = item.tree();
-    crate::delete::tree(&tree).at("delete", &tree)?;
-    Journal::remove(&item.pin.at)
+impl Trash<'_> {
+    /// Makes an orphan an ordinary item, if its private git dir is there: in this repository, older
+    /// than the item, naming the folder that the item had, with nothing standing there.
+    pub(super) fn adopt(&self, item: &Item) -> Result<bool> {
+        let Item { at, journal, .. } = item;
+        let aside = at.join(SET_ASIDE);
+        let has_files = item.tree().is_dir() && aside.is_file();
+        let Some(entry) = self.entry_to_adopt(journal).filter(|_| has_files) else {
+            return Ok(false);
+        };
+        self.home()?;
+        let pin = Pin::new(&journal.id, at.clone(), entry);
+        pin.set(entry)?;
+        crash_point::reached();
+        let asked = held::within(&self.git, entry, ["rev-parse", "--verify", "--quiet", "HEAD"]);
+        let head = asked.ask()?;
+        let head = head.ok().then(|| String::from_utf8_lossy(&head.stdout).trim().to_owned());
+        let on = held::within(&self.git, entry, ["symbolic-ref", "--quiet", "HEAD"]).ask()?;
+        let mut held = held::held_by(&self.git, entry)?;
+        held::add_staged(&self.git, entry, head.as_deref(), &mut held)?;
+        let kept = kept::keep(&self.git, self.repo, &held, head.as_deref(), &pin.id)?;
+        let reftable = self.repo.is_reftable();
+        let journal = Journal {
+            stage: Stage::Removing,
+            orphan: false,
+            branch: self.head_ref(entry, !on.ok())?,
+            head,
+            kept: kept.commit,
+            reftable,
+            refs: held::private_refs(&self.git, entry, reftable)?,
+            ..journal.clone()
+        };
+        crash_point::reached();
+        if aside.exists() {
+            file::rename(&aside, &item.tree().join(".git"))?;
+        }
+        crash_point::reached();
+        journal.write(at)?;
+        self.detach(&journal, entry)?;
+        self.complete_removal(&pin, &journal, entry)?;
+        Ok(true)
+    }
+
+    /// The private git dir that makes an orphan an ordinary item again, if it is there.
+    fn entry_to_adopt<'a>(&self, journal: &'a Journal) -> Option<&'a PathBuf> {
+        let entry = journal.private.as_ref()?;
+        let registry = self.repo.common.join("worktrees");
+        let names = link::entry_points_to(entry).as_ref() == Some(&journal.from);
+        let free = journal.from.symlink_metadata().is_err();
+        let ready = journal.orphan && journal.stage == Stage::Trashed;
+        let ours = entry.parent() == Some(&registry) && names;
+        (ready && ours && free && is_older(entry, journal) && Pin::read(entry).is_none())
+            .then_some(entry)
+    }
+
+    /// Brings orphans back from the vault into the trash and adopts them there, for worktrees whose
+    /// folder is gone. Returns whether there was one.
+    pub(super) fn adopt_stored(&self, worktrees: &Worktrees, out: Out) -> Result<bool> {
+        let gone = |tree: &Worktree| path::presence(&tree.record.path) == Presence::Absent;
+        if !worktrees.linked.iter().any(gone) {
+            return Ok(false);
+        }
+        let vault = Vault::at(&self.place.root, &self.git, out);
+        let mut adopted = false;
+        for header in vault.items()?.into_iter().filter_map(|item| item.header.ok()) {
+            let bytes = serde_json::to_vec(&header.journal).unwrap_or_default();
+            let Ok(journal) = Journal::parse(&bytes) else { continue };
+            let Some(entry) = self.entry_to_adopt(&journal) else { continue };
+            let unpacked = self.unpack(&journal, &vault)?;
+            if !unpacked.missing.is_empty() {
+                continue;
+            }
+            let item = unpacked.item;
+            // As it was set aside when the orphan was moved to the trash.
+            link::write_git_file(&item.tree(), entry)?;
+            file::rename(&item.tree().join(".git"), &item.at.join(SET_ASIDE))?;
+            crash_point::reached();
+            if self.adopt(&item)? {
+                vault.forget(&journal.id)?;
+                adopted = true;
+            }
+        }
+        Ok(adopted)
+    }
+}
+
+/// Whether a private git dir was there before the item was made.
+fn is_older(entry: &Path, journal: &Journal) -> bool {
+    let made = fs::symlink_metadata(entry.join("gitdir")).and_then(|meta| meta.modified());
+    let removed = journal.removed.parse::<Time>();
+    matches!((made, removed), (Ok(made), Ok(removed)) if Time::from(made) < removed)
 }

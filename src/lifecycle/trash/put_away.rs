@@ -1,149 +1,203 @@
-//! Purge: the only thing that deletes, and only from the trash, and only what has nothing to lose
-//! or was named.
-//!
-//! Git is asked about the files in the trash but never inside a submodule there, whose pointers may
-//! lead to another checkout: what the journal says about those stands. The journal is marked first
-//! and the files are put aside, so that a killed purge goes on with the next `reap`; then the files
-//! go, then git's entry, then the journal. The kept ref stays.
+//! Putting an item away in the vault, bringing it back from there, and deleting one for good.
 
 use std::path::{Path, PathBuf};
 
-use crate::delete;
+use serde_json::Value;
+
 use crate::error::{Doing, Error, Result};
-use crate::gather;
-use crate::journal::{Journal, Pin, Stage};
-use crate::keep;
-use crate::live::Processes;
-use crate::porcelain;
-use crate::precious;
-use crate::repo;
-use crate::sandbox::Sandbox;
-use crate::step;
-use crate::time::counted;
-use crate::trash::{Item, Trash, rename};
+use crate::lifecycle::trash::{Item, Trash, private_home};
+use crate::lifecycle::vault::item::{Base, Item as Stored, Obstacle};
+use crate::lifecycle::vault::{Outcome, Vault};
+use crate::repo::{held, kept};
+use crate::sandbox::in_use::Processes;
+use crate::sandbox::journal::{Journal, SET_ASIDE, Stage, TREE};
+use crate::sandbox::mark::{Pin, TRASH, Text};
+use crate::sandbox::{Sandbox, precious};
+use crate::sys::{crash_point, delete, dir, mounts};
+
+/// How putting an item away ended.
+#[derive(Debug)]
+pub enum Put {
+    /// It is in the vault.
+    Away,
+    /// It stays in the trash.
+    Stays(Obstacle),
+}
+
+/// What came back from the vault.
+#[derive(Debug)]
+pub struct Unpacked {
+    /// The item, in the trash again.
+    pub item: Item,
+    /// Files that cannot be brought back, since the repository has lost their bytes.
+    pub missing: Vec<PathBuf>,
+}
 
 impl Trash<'_> {
-    /// What would be lost with this item, in words; nothing if it may go.
-    pub fn losses(&self, item: &Item, main: Option<&Path>, processes: &Processes) -> Vec<String> {
-        let Journal { nested, doubts, entry, .. } = &item.journal;
-        let nested = nested.iter().map(|path| format!("unsaved work in '{}'", path.display()));
-        let mut losses: Vec<String> = doubts.iter().cloned().chain(nested).collect();
-        losses.extend(gather::modules_with_work(&self.git, entry));
-        losses.extend(self.obstacles(item, processes));
-        let sandbox = Sandbox::in_trash(&item.tree(), entry);
-        match self.file_losses(item, &sandbox, main) {
-            Ok(found) => losses.extend(found),
-            Err(error) => losses.push(format!("cannot tell: {error}")),
-        }
-        losses
-    }
-
-    /// What forbids deleting this item even when it was named: whoever is in it, and mounts.
-    pub fn obstacles(&self, item: &Item, processes: &Processes) -> Vec<String> {
-        let sandbox = Sandbox::in_trash(&item.tree(), &item.journal.entry);
-        let mut obstacles: Vec<String> = match processes.users_of(&sandbox) {
-            Ok(users) => {
-                users.iter().map(|user| format!("in use by {}", user.in_words())).collect()
-            }
-            Err(error) => vec![format!("cannot tell: {error}")],
-        };
-        let mount = gather::mounts().into_iter().find(|mount| mount.starts_with(item.tree()));
-        obstacles
-            .extend(mount.map(|mount| format!("contains the mount point '{}'", mount.display())));
-        obstacles
-    }
-
-    fn file_losses(
+    /// Puts an item away: stores, compares, then deletes what was stored.
+    pub fn put_away(
         &self,
         item: &Item,
-        sandbox: &Sandbox,
-        main: Option<&Path>,
-    ) -> Result<Vec<String>> {
-        let mut losses = Vec::new();
-        let git = self.git.in_worktree(&item.tree());
-        let words =
-            ["status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignored=matching"];
-        let read = git.look(words).arg("--ignore-submodules=all").read("read its files")?;
-        let odd = || Error::Git { doing: "read its files".into(), why: "git status is odd".into() };
-        let status = porcelain::status(&read).ok_or_else(odd)?;
-        let mut lose = |count: u64, noun: &str| {
-            losses.extend((count > 0).then(|| counted(count, noun)));
+        vault: &Vault,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Put> {
+        let Some(private) = &item.private else { return put_away(item, vault, progress) };
+        let git = self.git.at(&self.repo.common);
+        if item.journal.stage == Stage::PutAway {
+            // An earlier run was interrupted while it deleted: git can no longer be asked in there, and
+            // what is left may have changed since, so all of it is stored.
+            let head = item.journal.head.as_deref();
+            let base = head.map(|commit| Base { git: &git, commit });
+            return carry_out(item, vault, base, &|_| true, progress);
+        }
+        let kept = self.keep_again(item, private)?;
+        let asked = held::within(&self.git, private, ["rev-parse", "--verify", "--quiet", "HEAD"]);
+        let head = asked.ask()?;
+        let head = head.ok().then(|| String::from_utf8_lossy(&head.stdout).trim().to_owned());
+        let mut item = item.clone();
+        item.journal.kept = kept;
+        // The repository may have been moved since.
+        item.journal.common = Some(self.repo.common.clone());
+        item.journal.write(&item.at)?;
+        crash_point::reached();
+        let base = head.as_deref().map(|commit| Base { git: &git, commit });
+        let precious = match (&item.journal.ignored, item.journal.has_tree) {
+            (Some(ignored), true) => {
+                let ignored: Vec<PathBuf> = ignored.iter().map(Text::path).collect();
+                let inside = self.git.in_worktree(&item.tree());
+                precious::files(&inside, &self.repo.config, &ignored, None)?
+            }
+            _ => Vec::new(),
         };
-        // Submodules may not be entered here; what is staged of them stands in the index.
-        let staged =
-            ["diff-index", "--cached", "--name-only", "-z", "--ignore-submodules=none", "HEAD"];
-        let staged = match &item.journal.head {
-            Some(_) => porcelain::paths(&git.look(staged).arg("--").read("read its index")?),
-            None => Vec::new(),
-        };
-        let unseen = staged.iter().filter(|path| !status.paths.contains(path)).count() as u64;
-        lose(status.changes() + unseen, "uncommitted change");
-        let hidden = gather::hidden(&git, sandbox, None);
-        lose(
-            hidden.map_err(|why| Error::Git { doing: "read its files".into(), why })?,
-            "hidden edit",
-        );
-        lose(precious::among(&git, &self.repo.config, &status.ignored, main)?, "precious file");
-        let operation = sandbox.operation(&self.git, self.repo.is_reftable());
-        losses.extend(operation.map(|operation| format!("{operation} in progress")));
-        Ok(losses)
+        let is_precious = |path: &Path| precious.iter().any(|other| other == path);
+        carry_out(&item, vault, base, &is_precious, progress)
     }
 
-    /// Puts an item aside to be deleted, and keeps the commits that only it holds by now. From here
-    /// on there is no way back.
-    pub fn mark_for_purge(&self, item: &Item) -> Result<()> {
-        let Item { pin, journal } = item;
-        let tree = item.tree();
-        let connected = repo::folder_points_to(&tree).as_ref() == Some(&journal.entry)
-            && repo::entry_points_to(&journal.entry).as_ref() == Some(&tree);
-        if !connected {
-            let why = "its entry and its files do not belong together".to_owned();
-            return Err(Error::Damaged { name: pin.id.clone(), why });
-        }
-        let held = keep::held_by(&self.git, &journal.entry)?;
-        keep::keep(&self.git, &self.repo.common, &held, &pin.id)?;
-        Journal { stage: Stage::Purging, ..journal.clone() }.write(&pin.at)?;
-        step::reached();
-        rename(&tree, &item.gone())?;
-        step::reached();
-        Ok(())
+    /// Brings an item back from the vault into the trash.
+    pub fn unpack(&self, journal: &Journal, vault: &Vault) -> Result<Unpacked> {
+        let root = self.place.safe_root()?;
+        let private = match journal.orphan {
+            true => None,
+            false => Some(self.home()?.join(&journal.id)),
+        };
+        let git = self.git.at(&self.repo.common);
+        unpack(journal, vault, &root, Some(&git), private)
     }
 
-    /// After the files are deleted: git's entry, then the journal.
-    pub fn finish_purge(&self, item: &Item) -> Result<()> {
-        if item.journal.entry.is_dir() {
-            self.drop_entry(&item.journal.entry)?;
-        }
-        step::reached();
-        Journal::remove(&item.pin.at)
+    /// Deletes an item of the trash for good, with everything that was kept for it.
+    pub fn purge(&self, item: &Item) -> Result<()> {
+        purge(item)?;
+        kept::let_go(&self.git, &self.repo.common, &item.journal.id)
     }
 }
 
-/// Deletes the files of an item that was put aside. Needs no lock: nobody else touches them.
-pub fn delete_files(item: &Item) -> Result<()> {
-    if let Some(mount) = gather::mounts().into_iter().find(|mount| mount.starts_with(&item.pin.at))
-    {
+/// Puts an item away whose repository is out of reach.
+pub fn put_away(item: &Item, vault: &Vault, progress: &mut dyn FnMut(u64)) -> Result<Put> {
+    carry_out(item, vault, None, &|_| false, progress)
+}
+
+fn carry_out(
+    item: &Item,
+    vault: &Vault,
+    base: Option<Base>,
+    precious: &dyn Fn(&Path) -> bool,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Put> {
+    let Item { at, private, journal } = item;
+    let mut is_idle = || is_idle(item);
+    if !is_idle()? {
+        return Ok(Put::Stays(Obstacle::InUse));
+    }
+    let tree = item.tree();
+    let aside = at.join(SET_ASIDE);
+    let stored = Journal { stage: Stage::Trashed, ..journal.clone() };
+    let stored: Value =
+        serde_json::to_value(&stored).map_err(|_| Error::NotText { what: "path" })?;
+    let ignored: Option<Vec<PathBuf>> =
+        journal.ignored.as_ref().map(|ignored| ignored.iter().map(Text::path).collect());
+    let wanted = Stored {
+        id: &journal.id,
+        tree: journal.has_tree.then_some(tree.as_path()).filter(|tree| tree.exists()),
+        private: private.as_deref(),
+        ignored: ignored.as_deref(),
+        precious,
+        base,
+        journal: &stored,
+    };
+    let put = match vault.put_away(&wanted, progress)? {
+        Outcome::Done(put) => put,
+        Outcome::Stays(obstacle) => return Ok(Put::Stays(obstacle)),
+    };
+    crash_point::reached();
+    journal.at_stage(Stage::PutAway, at)?;
+    crash_point::reached();
+    if let Outcome::Stays(obstacle) = put.discard(&mut is_idle)? {
+        journal.at_stage(Stage::Trashed, at)?;
+        return Ok(Put::Stays(obstacle));
+    }
+    crash_point::reached();
+    if aside.symlink_metadata().is_ok() {
+        std::fs::remove_file(&aside).at("remove", &aside)?;
+    }
+    Journal::remove(at)?;
+    Ok(Put::Away)
+}
+
+/// Whether no process sits in an item, also in another mount namespace.
+fn is_idle(item: &Item) -> Result<bool> {
+    let private = item.private.clone().unwrap_or_default();
+    let users = Processes::lazily().users_of(&Sandbox::in_trash(&item.tree(), &private))?;
+    Ok(users.is_empty())
+}
+
+/// Brings an item back from the vault into the trash of a root.
+pub fn unpack(
+    journal: &Journal,
+    vault: &Vault,
+    root: &Path,
+    git: Option<&crate::git::Git>,
+    private: Option<PathBuf>,
+) -> Result<Unpacked> {
+    let at = root.join(TRASH).join(&journal.id);
+    dir::make(&at)?;
+    // Not ready until all of it is there: a crash leaves what the next restore completes.
+    let unpacking = Journal { stage: Stage::Unpacking, ..journal.clone() };
+    unpacking.write(&at)?;
+    crash_point::reached();
+    let tree = journal.has_tree.then(|| at.join(TREE));
+    let made = vault.unpack(&journal.id, git, tree.as_deref(), private.as_deref())?;
+    crash_point::reached();
+    if let Some(private) = &private {
+        // The root may have another place by now.
+        let pin = Pin::read(private).map(|pin| pin.moved(at.clone()));
+        pin.map(|pin| pin.set(private)).transpose()?;
+    }
+    let journal = unpacking.at_stage(Stage::Trashed, &at)?;
+    Ok(Unpacked { item: Item { at, private, journal }, missing: made.missing })
+}
+
+/// Deletes the files of an item for good, by its name.
+pub fn purge(item: &Item) -> Result<()> {
+    let mount = mounts::all().into_iter().find(|mount| mount.starts_with(&item.at));
+    if let Some(mount) = mount {
         let why = format!("something is mounted at '{}'", mount.display());
-        return Err(Error::Damaged { name: item.pin.id.clone(), why });
+        return Err(Error::Damaged { name: item.journal.id.clone(), why });
     }
-    // A crash may have come before the files were put aside.
-    if item.tree().symlink_metadata().is_ok() {
-        rename(&item.tree(), &item.gone())?;
+    item.journal.at_stage(Stage::Purging, &item.at)?;
+    crash_point::reached();
+    let tree = item.tree();
+    delete::tree(&tree).at("delete", &tree)?;
+    crash_point::reached();
+    if let Some(private) = &item.private {
+        let home = private.parent().and_then(Path::parent).map(private_home);
+        if home.as_deref() == private.parent() {
+            delete::tree(private).at("delete", private)?;
+        }
     }
-    step::reached();
-    delete::tree(&item.gone()).at("delete", &item.gone())?;
-    step::reached();
-    Ok(())
-}
-
-/// Items whose purge lost its entry to a crash: only the journal knows of them.
-pub fn leftovers(folders: &[PathBuf], common: &Path) -> Vec<Item> {
-    let left = folders.iter().filter_map(|folder| {
-        let journal = Journal::read(folder).ok()??;
-        let ours = journal.common == common && journal.stage == Stage::Purging;
-        let gone = !journal.is_orphan() && !journal.entry.exists();
-        let pin = Pin::without_entry(&journal.id, folder.clone());
-        (ours && gone).then_some(Item { pin, journal })
-    });
-    left.collect()
+    crash_point::reached();
+    let aside = item.at.join(SET_ASIDE);
+    if aside.symlink_metadata().is_ok() {
+        std::fs::remove_file(&aside).at("remove", &aside)?;
+    }
+    Journal::remove(&item.at)
 }

@@ -1,0 +1,67 @@
+//! `git sandbox wait`
+
+use std::time::{Duration, Instant};
+
+use crate::cli::args::Args;
+use crate::cli::spec::{ALL_AT_WORK, WAIT_AT_MOST};
+use crate::cmd::context::Here;
+use crate::error::{Error, Result};
+use crate::sandbox::Sandbox;
+use crate::sandbox::runs::{self, Seen, State};
+use crate::sys::signals;
+use crate::ui::out::{Out, visible};
+
+pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
+    if args.has(&ALL_AT_WORK) && !args.operands.is_empty() {
+        return Err(args.wrong("names and '--all' cannot be used together"));
+    }
+    signals::note();
+    let here = Here::find(args, out)?;
+    let targets: Vec<&Sandbox> = match (args.has(&ALL_AT_WORK), &args.operands[..]) {
+        (true, _) => here.sandboxes.iter().collect(),
+        (false, []) => vec![here.named(args)?],
+        (false, words) => {
+            let found = words.iter().map(|word| here.get(word));
+            found.collect::<Result<_>>()?
+        }
+    };
+    let most = args.count(&WAIT_AT_MOST).map(|seconds| Duration::from_secs(seconds.into()));
+    let begun = Instant::now();
+    let mut code = 0;
+    for (index, target) in targets.iter().enumerate() {
+        let first = runs::all(&target.entry).iter().find(|seen| seen.is_live()).map(number);
+        while runs::all(&target.entry).iter().any(Seen::is_live) {
+            signals::check()?;
+            if most.is_some_and(|most| begun.elapsed() >= most) {
+                let busy = |it: &&&Sandbox| runs::all(&it.entry).iter().any(Seen::is_live);
+                let busy = targets[index..].iter().filter(busy).map(|it| it.name()).collect();
+                return Err(Error::StillRunning { names: busy });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let runs = runs::all(&target.entry);
+        let judged = judged(&runs, first);
+        if judged.iter().any(|seen| seen.state != State::Done) {
+            code = 1;
+        }
+        let words: Vec<String> = judged.iter().map(|seen| seen.in_words(here.now)).collect();
+        if !words.is_empty() {
+            out.answer(&format!("{}: {}", visible(&target.name()), words.join(", ")))?;
+        }
+    }
+    Ok(code)
+}
+
+fn number(seen: &Seen) -> u64 {
+    seen.run.start.run
+}
+
+/// What was waited for, or else the last run. A failure that was tried again does not count.
+fn judged(runs: &[Seen], first: Option<u64>) -> Vec<&Seen> {
+    let Some((last, before)) = runs.split_last() else { return Vec::new() };
+    let counts = |seen: &&Seen| {
+        let again = seen.run.retry.is_some() && !seen.run.stopped;
+        first.is_some_and(|first| number(seen) >= first) && !again
+    };
+    before.iter().filter(counts).chain([last]).collect()
+}

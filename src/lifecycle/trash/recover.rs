@@ -1,0 +1,121 @@
+//! What a crash left of a removal or a restore is finished or undone.
+
+use crate::error::{Error, Result};
+use crate::lifecycle::trash::{Item, Trash, restore};
+use crate::repo::{Worktree, Worktrees, held, kept};
+use crate::sandbox::journal::{Journal, Stage, TREE};
+use crate::sandbox::mark::Pin;
+use crate::sys::file;
+use crate::ui::out::Out;
+
+impl Trash<'_> {
+    /// Finishes or undoes what a crash left, and adopts items whose repository is in reach again.
+    /// Returns whether there was anything.
+    pub fn recover(&self, worktrees: &Worktrees, out: Out) -> bool {
+        let mut changed = false;
+        let mut note = |mended: Result<bool>| match mended {
+            Ok(mended) => changed |= mended,
+            // One that cannot be mended keeps no command from working on others.
+            Err(error) => {
+                out.warn(&format!("an interrupted removal or restore is still there: {error}"));
+            }
+        };
+        for tree in worktrees.linked.iter().filter(|tree| !tree.entry.as_os_str().is_empty()) {
+            file::clear(&tree.entry.join("locked"));
+            note(self.recover_registered(tree));
+        }
+        for item in self.items() {
+            note(self.recover_item(&item, worktrees));
+        }
+        note(self.adopt_stored(worktrees, out));
+        changed
+    }
+
+    /// One whose private git dir is still, or again, in git's registry.
+    fn recover_registered(&self, tree: &Worktree) -> Result<bool> {
+        let entry = &tree.entry;
+        let Some(pin) = tree.record.locked.as_deref().and_then(Pin::parse) else {
+            return Ok(false);
+        };
+        let there = pin.at.join(TREE).symlink_metadata().is_ok();
+        match Journal::read(&pin.at)?.filter(|journal| journal.id == pin.id) {
+            Some(journal) => match &journal.stage {
+                Stage::Removing if there || !journal.has_tree => {
+                    let journal = self.as_it_is_now(&pin, journal, tree)?;
+                    self.complete_removal(&pin, &journal, entry)?;
+                }
+                Stage::Removing => self.undo(&pin, Some(&journal), entry)?,
+                Stage::Restoring(target) if !there => {
+                    self.finish_restore(&pin.at, &journal, entry, target)?;
+                }
+                _ => {
+                    let why = "its journal and git do not agree".to_owned();
+                    return Err(Error::Damaged { name: pin.id, why });
+                }
+            },
+            None if there => {
+                let why = "its journal is lost".to_owned();
+                return Err(Error::Damaged { name: pin.id, why });
+            }
+            // Neither journal nor files where they should be: the disk they are on is away.
+            None if !tree.record.path.join(".git").exists() => return Ok(false),
+            None => self.undo(&pin, None, entry)?,
+        }
+        Ok(true)
+    }
+
+    /// Its branch may have moved between the crash and now: what HEAD is at now is kept.
+    fn as_it_is_now(&self, pin: &Pin, mut journal: Journal, tree: &Worktree) -> Result<Journal> {
+        let head = &tree.record.head;
+        if head.is_some() && *head != journal.head {
+            let held = held::held_by(&self.git, &tree.entry)?;
+            let kept = kept::keep(&self.git, self.repo, &held, head.as_deref(), &pin.id)?;
+            journal.head.clone_from(head);
+            journal.kept = kept.commit;
+        }
+        if tree.record.branch.is_some() {
+            self.detach(&journal, &tree.entry)?;
+        }
+        Ok(journal)
+    }
+
+    fn recover_item(&self, item: &Item, worktrees: &Worktrees) -> Result<bool> {
+        let Item { at, private, journal } = item;
+        let there = item.tree().symlink_metadata().is_ok();
+        match (&journal.stage, private) {
+            (Stage::Removing, Some(private)) => {
+                let Some(pin) = Pin::read(private) else { return Ok(false) };
+                let verify = ["rev-parse", "--verify", "--quiet", "HEAD"];
+                let head = held::within(&self.git, private, verify).ask()?;
+                let head = String::from_utf8_lossy(&head.stdout).trim().to_owned();
+                let mut journal = journal.clone();
+                if !head.is_empty() && Some(&head) != journal.head.as_ref() {
+                    journal.head = Some(head);
+                    journal.kept = self.keep_again(item, private)?;
+                }
+                self.complete_removal(&pin, &journal, private)?;
+            }
+            (Stage::Restoring(_), Some(private)) if there => {
+                self.stay_in_trash(at, journal, private)?;
+            }
+            (Stage::Restoring(target), Some(private)) => {
+                self.complete_restore(at, journal, private, target, worktrees)?;
+            }
+            (Stage::Restoring(target), None) if !there => {
+                restore::finish_plain(at, journal, target)?;
+            }
+            (Stage::Restoring(_), None) => drop(journal.at_stage(Stage::Trashed, at)?),
+            (Stage::Trashed, Some(_)) => return self.renew(journal),
+            (Stage::Trashed | Stage::Removing, None) => return self.adopt(item),
+            (Stage::PutAway | Stage::Unpacking | Stage::Purging, _) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// Makes a kept ref again that something has deleted.
+    fn renew(&self, journal: &Journal) -> Result<bool> {
+        let Some(commit) = &journal.kept else { return Ok(false) };
+        kept::renew(&self.git, &self.repo.common, commit, &journal.id)?;
+        Ok(false)
+    }
+}

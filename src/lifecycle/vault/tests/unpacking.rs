@@ -1,0 +1,120 @@
+//! Bringing back never replaces anything.
+
+use std::fs;
+use std::path::Path;
+
+use super::{ID, World, git, write};
+use crate::lifecycle::vault::Unpacked;
+
+#[test]
+fn what_stands_in_a_folder_stays_and_what_is_missing_is_added() {
+    let world = World::new();
+    let before = world.snapshot();
+    world.away();
+    world.write("readme", "another\n");
+    world.write("src/deep", "a file where a folder was");
+    world.write("src/more", "more");
+    assert_eq!(world.back(), Unpacked::default());
+    let read = |path: &str| fs::read_to_string(world.tree().join(path)).unwrap();
+    assert_eq!(read("readme"), "another\n");
+    assert_eq!(read("src/deep"), "a file where a folder was");
+    assert_eq!(read("src/more"), "more");
+    assert_eq!(read("src/main.c"), "int main() {}\n");
+    let main = Path::new("src/main.c");
+    assert_eq!(super::snapshot(&world.tree())[main], before[0][main]);
+    let names = fs::read_dir(world.tree().parent().unwrap()).unwrap().count();
+    assert_eq!(names, 1);
+}
+
+#[test]
+fn a_symlink_in_the_way_is_not_followed() {
+    let world = World::new();
+    world.away();
+    let victim = world.home.join("victim");
+    write(&victim.join("file"), "precious");
+    fs::create_dir_all(world.tree()).unwrap();
+    std::os::unix::fs::symlink(&victim, world.tree().join("src")).unwrap();
+    // Its permissions and time would be set through the link.
+    let git = world.git();
+    let tree = world.tree();
+    let unpacked = world.vault().unpack(ID, Some(&git), Some(&tree), None);
+    assert_eq!(unpacked.unwrap(), Unpacked::default());
+    assert_eq!(fs::read_dir(&victim).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(world.tree().join("readme")).unwrap(), "hello\n");
+}
+
+#[test]
+fn an_object_that_vanished_costs_one_file() {
+    let world = World::new();
+    world.away();
+    let blob = git(&world.app(), &["rev-parse", "HEAD:src/main.c"]);
+    let object = world.app().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+    fs::remove_file(object).unwrap();
+    assert_eq!(world.back().missing, [Path::new("tree/src/main.c")]);
+    assert_eq!(fs::read_to_string(world.tree().join("readme")).unwrap(), "hello\n");
+    assert!(world.private().join("HEAD").exists());
+}
+
+#[test]
+fn an_object_with_other_bytes_costs_one_file() {
+    let world = World::new();
+    world.away();
+    let app = world.app();
+    write(&world.home.join("other"), "HELLO\n");
+    let other = git(&app, &["hash-object", "-w", world.home.join("other").to_str().unwrap()]);
+    let object = |id: &str| app.join(".git/objects").join(&id[..2]).join(&id[2..]);
+    let damaged = object(&git(&app, &["rev-parse", "HEAD:readme"]));
+    fs::remove_file(&damaged).unwrap();
+    fs::copy(object(&other), damaged).unwrap();
+    assert_eq!(world.back().missing, [Path::new("tree/readme")]);
+    assert!(!world.tree().join("readme").exists());
+    assert!(world.tree().join("src/main.c").exists());
+}
+
+#[test]
+fn an_item_that_cannot_be_read_is_told_beside_the_others() {
+    let world = World::new();
+    world.away();
+    let commit = world.in_vault(&["rev-parse", &format!("refs/vault/{ID}")]);
+    let empty = world.in_vault(&["hash-object", "-t", "tree", "-w", "/dev/null"]);
+    let odd = world.in_vault(&[
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@example.com",
+        "commit-tree",
+        "-m",
+        "x",
+        &empty,
+    ]);
+    world.in_vault(&["update-ref", "refs/vault/a-odd", &odd]);
+    world.in_vault(&["update-ref", "refs/vault/z-copy", &commit]);
+    write(&world.vault_dir().join("refs/vault/b-gone"), format!("{}\n", "1".repeat(40)));
+    let items = world.vault().items().unwrap();
+    let told: Vec<_> = items.iter().map(|item| (item.id.as_str(), item.header.is_ok())).collect();
+    assert_eq!(told, [("a-odd", false), ("b-gone", false), (ID, true), ("z-copy", false)]);
+    assert!(world.vault().unpack("a-odd", None, Some(&world.tree()), None).is_err());
+    assert!(!world.tree().exists());
+    assert_eq!(world.back(), Unpacked::default());
+}
+
+#[test]
+fn an_item_that_is_not_there_makes_nothing() {
+    let world = World::new();
+    world.away();
+    let tree = world.tree();
+    assert!(world.vault().unpack("other", None, Some(&tree), None).is_err());
+    for id in ["", "../x", "a/b", ".x", "x.lock", "a..b", "-x", "a\nb"] {
+        assert!(world.vault().unpack(id, None, Some(&tree), None).is_err(), "{id}");
+    }
+    assert!(!tree.exists());
+}
+
+#[test]
+fn without_a_vault_there_are_no_items() {
+    let world = World::new();
+    assert!(world.vault().items().unwrap().is_empty());
+    assert!(!world.vault().has(ID).unwrap());
+    assert!(!world.vault().purge(ID).unwrap());
+    assert!(!world.vault_dir().exists());
+}

@@ -1,0 +1,118 @@
+//! Repositories inside a folder: submodules, nested clones, and whether they hold work of their own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::Result;
+use crate::git::config::Config;
+use crate::git::{Call, Git, porcelain};
+
+/// What there is inside a folder that git may not see.
+#[derive(Debug, Default)]
+pub struct Inside {
+    /// Folders, relative to the top, that are repositories of their own.
+    pub repositories: Vec<PathBuf>,
+}
+
+/// Walks the folder, ignored folders too, without following symlinks.
+pub fn look_inside(folder: &Path) -> std::io::Result<Inside> {
+    let mut inside = Inside::default();
+    let mut todo = vec![PathBuf::new()];
+    while let Some(relative) = todo.pop() {
+        let (mut git_parts, mut folders) = (0, Vec::new());
+        for entry in fs::read_dir(folder.join(&relative))? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if name == ".git" {
+                if !relative.as_os_str().is_empty() {
+                    inside.repositories.push(relative.clone());
+                }
+            } else if entry.file_type()?.is_dir() {
+                git_parts += u32::from(name == "objects" || name == "refs");
+                folders.push(relative.join(name));
+            } else {
+                git_parts += u32::from(name == "HEAD");
+            }
+        }
+        if git_parts == 3 && !relative.as_os_str().is_empty() {
+            inside.repositories.push(relative);
+        } else {
+            todo.append(&mut folders);
+        }
+    }
+    inside.repositories.sort();
+    Ok(inside)
+}
+
+/// Finds repositories in a folder and in the folders in it, and no deeper: a look at the surface, where
+/// they mostly are.
+pub fn near_the_top(folder: &Path) -> Vec<PathBuf> {
+    let folders = |relative: &Path| {
+        let entries = fs::read_dir(folder.join(relative)).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        let folders = folders.filter(|entry| entry.file_name() != ".git");
+        folders.map(|entry| relative.join(entry.file_name())).collect::<Vec<PathBuf>>()
+    };
+    let top = folders(Path::new(""));
+    let below = top.iter().flat_map(|path| folders(path)).collect::<Vec<_>>();
+    let is_repository = |path: &PathBuf| folder.join(path).join(".git").symlink_metadata().is_ok();
+    let mut found: Vec<PathBuf> = top.into_iter().chain(below).filter(is_repository).collect();
+    found.sort();
+    found
+}
+
+/// Whether a nested repository has changes, or commits (of any ref, stash, HEAD or reflog) that no
+/// remote of it has.
+pub fn has_work(git: &Git, folder: &Path) -> Result<bool> {
+    let git = git.in_worktree(folder);
+    // A broken one must not be mistaken for the repository around it.
+    let ceiling = folder.parent().unwrap_or(folder);
+    let words = ["config", "--local", "--list", "-z"];
+    let config = looked_at(git.look(words), ceiling).read("read its config")?;
+    let config = Config::parse(&config);
+    // What could start a program there is not asked but counts as work.
+    if config.starts_programs() {
+        return Ok(true);
+    }
+    let git = git.without_hooks(config.hook_names());
+    let look = |words: &[&str]| looked_at(git.look(words), ceiling);
+    let commits = ["rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
+    if !look(&commits).read("read its commits")?.is_empty() {
+        return Ok(true);
+    }
+    if config.get("core.bare") == Some("true") {
+        return Ok(false);
+    }
+    // A file that git was told not to look at may have been edited.
+    let listed = look(&["ls-files", "-v", "-s", "-z"]).read("list its files")?;
+    if !porcelain::flagged(&listed).paths.is_empty() {
+        return Ok(true);
+    }
+    // Submodules of it are found by the walk.
+    let words = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=all"];
+    Ok(!look(&words).read("read its changes")?.is_empty())
+}
+
+/// Only this repository is asked, without the network.
+fn looked_at<'a>(call: Call<'a>, ceiling: &Path) -> Call<'a> {
+    let call = call.env("GIT_CEILING_DIRECTORIES", ceiling);
+    call.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none")
+}
+
+/// A clone of a submodule in a private git dir that holds commits no remote of it has: it would go
+/// with the entry.
+pub fn unsaved_module(git: &Git, entry: &Path) -> Option<PathBuf> {
+    let modules = look_inside(&entry.join("modules")).ok()?.repositories;
+    let saved = |path: &PathBuf| is_pushed(git, &entry.join("modules").join(path));
+    modules.into_iter().find(|path| !saved(path))
+}
+
+/// Whether every commit of a git dir (of any ref, stash, HEAD or reflog) is on a remote of it.
+pub fn is_pushed(git: &Git, git_dir: &Path) -> bool {
+    let mut dir = OsString::from("--git-dir=");
+    dir.push(git_dir);
+    let words = ["--work-tree=/", "rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
+    let call = git.look([dir]).args(words).env("GIT_ALLOW_PROTOCOL", "none");
+    call.ask().is_ok_and(|answer| answer.ok() && answer.stdout.is_empty())
+}

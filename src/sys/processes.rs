@@ -1,0 +1,122 @@
+//! The processes of this machine, as the kernel shows them in `/proc`.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// A process that had not ended when it was looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// Its name.
+    pub command: String,
+    /// The process that started it.
+    pub parent: u32,
+    /// Its process group.
+    pub group: u32,
+    /// Its session.
+    pub session: u32,
+    /// The program that it runs.
+    pub program: PathBuf,
+    /// Its folder, its root, its program and the files it has open. Empty if it cannot be read.
+    pub paths: Vec<PathBuf>,
+    /// The pipes that it has as stdin, stdout and stderr.
+    pub pipes: [Option<PathBuf>; 3],
+}
+
+impl Process {
+    /// Whether it has this file open.
+    pub fn has_open(&self, file: &Path) -> bool {
+        self.paths.iter().any(|path| path == file)
+    }
+
+    /// The words it was started with.
+    pub fn words(&self) -> Vec<Vec<u8>> {
+        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+    }
+
+    /// Looks at one process; `None` once it has ended.
+    pub fn look_at(pid: u32) -> Option<Process> {
+        let folder = PathBuf::from(format!("/proc/{pid}"));
+        let process = parse(pid, &fs::read(folder.join("stat")).ok()?)?;
+        let program = fs::read_link(folder.join("exe"));
+        // The kernel's own have no program, and are nowhere.
+        if program.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+            return Some(process);
+        }
+        let mut pipes = [None, None, None];
+        let links = ["cwd", "root"].map(|name| fs::read_link(folder.join(name)).ok());
+        let mut paths: Vec<PathBuf> =
+            links.into_iter().flatten().chain(program.as_ref().ok().cloned()).collect();
+        for file in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
+            let Ok(target) = fs::read_link(file.path()) else { continue };
+            let number = file.file_name().to_str().and_then(|name| name.parse::<usize>().ok());
+            match number.and_then(|number| pipes.get_mut(number)) {
+                Some(pipe) if target.as_os_str().as_bytes().starts_with(b"pipe:") => {
+                    *pipe = Some(target);
+                }
+                _ => paths.push(target),
+            }
+        }
+        paths.retain(|path| path.is_absolute());
+        let paths = paths.into_iter().map(without_deleted).collect();
+        Some(Process { program: program.unwrap_or_default(), paths, pipes, ..process })
+    }
+}
+
+/// Returns every process that has not ended.
+pub fn all() -> Vec<Process> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter_map(Process::look_at).collect()
+}
+
+/// From `/proc/<pid>/stat`: `<pid> (<name>) <state> <parent> <group> <session> ...`, where a name
+/// may hold anything. `None` for a process that ended and was not waited for.
+fn parse(pid: u32, stat: &[u8]) -> Option<Process> {
+    let stat = String::from_utf8_lossy(stat);
+    let (name, rest) = stat.rsplit_once(") ")?;
+    let command = name.split_once(" (").map_or("", |(_, name)| name).to_owned();
+    let mut fields = rest.split(' ');
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    let mut number = || fields.next()?.parse::<u32>().ok();
+    let (parent, group, session) = (number()?, number()?, number()?);
+    Some(Process { pid, command, parent, group, session, ..Process::default() })
+}
+
+/// The kernel marks what was deleted or replaced since it was opened.
+fn without_deleted(path: PathBuf) -> PathBuf {
+    match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
+        Some(bytes) => PathBuf::from(std::ffi::OsStr::from_bytes(bytes)),
+        None => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::fuzz;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let process = parse(7, b"7 (a) R (b)) S 3 5 4 0 -1").unwrap();
+        assert_eq!((process.command.as_str(), process.parent), ("a) R (b)", 3));
+        assert_eq!((process.group, process.session), (5, 4));
+        assert!(parse(7, b"7 (sh) Z 3 5 4 0 -1").is_none());
+        assert!(parse(7, b"").is_none());
+    }
+
+    #[test]
+    fn fuzz_stat() {
+        fuzz::damaged(&[b"7 (sh) S 3 5 4 0 -1".as_slice(), b"7 (a) b) R 1 1 1 0"], |input| {
+            if let Some(process) = parse(7, input) {
+                assert!(fuzz::contains(input, process.parent.to_string().as_bytes()));
+            }
+        });
+    }
+}

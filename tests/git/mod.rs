@@ -1,0 +1,4 @@
+//! How git and `git sandbox` meet: where it is started, and which git processes it starts.
+
+mod environment;
+mod processes;

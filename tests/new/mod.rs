@@ -1,0 +1,15 @@
+//! `git sandbox new`: branch, folder, checkout and setup of a sandbox.
+
+mod branch;
+mod changes;
+mod checkout;
+mod crash;
+mod folders;
+mod include;
+mod parallel;
+mod pull;
+mod refuse;
+mod resume;
+mod root;
+mod setup;
+mod stub;

@@ -1,0 +1,13 @@
+//! `git sandbox rm`: what it refuses, what it moves to the trash, and what stays.
+
+mod branch;
+mod crash;
+mod in_use;
+mod kinds;
+mod missing;
+mod places;
+mod power;
+mod removed_name;
+mod rm;
+mod teardown;
+mod untouched;

@@ -1,0 +1,163 @@
+//! A crash at every step of a renaming, and of git's own renaming of the branch: the next command
+//! completes or undoes it, and nothing is lost.
+
+use std::fs;
+
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{tree, write};
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::state::entry;
+use crate::fixture::work::submodule;
+
+/// More steps than a renaming has.
+const MANY: u32 = 50;
+
+/// A sandbox `old` with work in it, and one that started from it.
+struct Scene {
+    test: Test,
+    files: String,
+    head: String,
+}
+
+impl Scene {
+    fn new(format: Format, with_submodule: bool) -> Option<Scene> {
+        let test = repository(format)?;
+        let path = test.new_sandbox(&["old", "The", "task"]);
+        if with_submodule {
+            submodule(&test, &path);
+        }
+        let head = test.commit(&path, "committed", "committed");
+        test.git(&["config", "branch.old.remote", "somewhere"]);
+        assert!(test.run_in(&path, &["new", "above"]).output().status.success());
+        write(&path.join("a"), "unstaged\n");
+        write(&path.join("new"), "untracked\n");
+        let files = tree(&path, &[".git"]);
+        Some(Scene { test, files, head })
+    }
+
+    /// The sandbox is whole, under this name and no other.
+    #[track_caller]
+    fn is_called(&self, name: &str, other: &str) {
+        let test = &self.test;
+        let path = test.at(name);
+        assert_eq!(test.sandboxes(), sorted(&["above", name]));
+        assert_eq!(test.branches(), sorted(&["above", "main", name]));
+        same(&tree(&path, &[".git"]), &self.files);
+        assert_eq!(test.git_in(&path, &["symbolic-ref", "HEAD"]), format!("refs/heads/{name}"));
+        assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), self.head);
+        assert_eq!(test.git(&["config", &format!("branch.{name}.remote")]), "somewhere");
+        let mut stale = test.command("git", &test.app());
+        stale.args(["config", "--get-regexp"]).arg(format!("^branch\\.{other}\\."));
+        let stale = stale.output();
+        assert_eq!(String::from_utf8(stale.unwrap().stdout).unwrap(), "");
+        let shown = test.json(&["show", "--json", name]);
+        assert_eq!([&shown["state"], &shown["task"]], ["ready", "The task"]);
+        assert!(shown["locked"].is_null());
+        assert_eq!(test.json(&["show", "--json", "above"])["base"], name);
+        let facts = fs::read_to_string(entry(test, &path).join("sandbox.json")).unwrap();
+        assert!(!facts.contains("renaming"), "{facts}");
+        if path.join("sub").exists() {
+            assert_eq!(test.git_in(&path.join("sub"), &["status", "--porcelain"]), "");
+        }
+    }
+
+    /// Lets another command mend it. Returns the name that the sandbox has now.
+    #[track_caller]
+    fn mended(&self) -> &'static str {
+        let output = self.test.run(&["reap"]).output();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !stderr.contains("warning"), "{stderr}");
+        if self.test.at("old").exists() { "old" } else { "fresh" }
+    }
+}
+
+fn sorted(names: &[&str]) -> Vec<String> {
+    let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    names.sort();
+    names
+}
+
+fn other(name: &str) -> &'static str {
+    if name == "old" { "fresh" } else { "old" }
+}
+
+#[test]
+fn a_crash_at_any_step_is_undone_or_completed() {
+    for (format, with_submodule) in
+        [(Format::Files, false), (Format::Files, true), (Format::Reftable, false)]
+    {
+        let mut outcomes = Vec::new();
+        for step in 1..MANY {
+            let Some(scene) = Scene::new(format, with_submodule) else { break };
+            if !scene.test.run(&["rename", "old", "fresh"]).crashes_at(step) {
+                scene.is_called("fresh", "old");
+                assert!(step > 8, "only {step} steps");
+                break;
+            }
+            let name = scene.mended();
+            scene.is_called(name, other(name));
+            outcomes.push(name);
+            // And again from there.
+            let output = scene.test.run(&["rename", name, "third"]).output();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            scene.is_called("third", name);
+        }
+        let is_sorted = outcomes.is_sorted_by(|one, other| one >= other);
+        assert!(is_sorted, "undone first, completed later: {outcomes:?}");
+    }
+}
+
+#[test]
+fn a_crash_while_it_is_mended_is_mended_too() {
+    for step in [5, 6, 7] {
+        for again in 1..MANY {
+            let scene = Scene::new(Format::Files, false).unwrap();
+            assert!(scene.test.run(&["rename", "old", "fresh"]).crashes_at(step));
+            let crashed = scene.test.run(&["reap"]).crashes_at(again);
+            let name = scene.mended();
+            scene.is_called(name, other(name));
+            if !crashed {
+                assert!(again > 2);
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn work_after_a_crash_goes_with_the_sandbox() {
+    for step in 1..MANY {
+        let scene = Scene::new(Format::Files, false).unwrap();
+        let crashed = scene.test.run(&["rename", "old", "fresh"]).crashes_at(step);
+        let path = ["old", "fresh"].map(|name| scene.test.at(name)).into_iter();
+        let path = path.into_iter().find(|path| path.exists()).unwrap();
+        // Until its pointers are right again, a folder that was moved takes part in nothing.
+        if !scene.test.git(&["worktree", "list"]).contains(path.to_str().unwrap()) {
+            continue;
+        }
+        let head = scene.test.commit(&path, "later", "later");
+        let files = tree(&path, &[".git"]);
+        let scene = Scene { files, head, ..scene };
+        let name = scene.mended();
+        scene.is_called(name, other(name));
+        if !crashed {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_prune_in_the_middle_drops_nothing() {
+    for step in 1..MANY {
+        let scene = Scene::new(Format::Files, false).unwrap();
+        let crashed = scene.test.run(&["rename", "old", "fresh"]).crashes_at(step);
+        scene.test.git(&["worktree", "prune", "--expire=now"]);
+        scene.test.git(&["gc", "--prune=now", "--quiet"]);
+        let name = scene.mended();
+        scene.is_called(name, other(name));
+        if !crashed {
+            break;
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! `git sandbox rename`
+
+mod crash;
+mod outcome;
+mod refuse;

@@ -1,0 +1,4 @@
+//! `git sandbox restore`: what comes back from the trash.
+
+mod branch;
+mod outcome;

@@ -1,0 +1,7 @@
+//! `git sandbox setup`, and the completions that it installs.
+
+mod claude;
+mod files;
+mod function;
+mod shells;
+mod timer;

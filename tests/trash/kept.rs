@@ -1,0 +1,210 @@
+//! What is kept for a removed sandbox, in repositories of every sort.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::{names_in, write};
+use crate::fixture::reap::{nothing, reap};
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::run::succeeds;
+use crate::fixture::state::{collect_garbage, kept, private, state};
+use crate::fixture::trash::{only_one, trashed};
+use crate::fixture::work::{commit, submodule};
+
+/// A staged file, a commit that only a reflog has, and an edit.
+#[track_caller]
+fn with_work(test: &Test) -> (PathBuf, String, String) {
+    let path = test.new_sandbox(&["box"]);
+    commit(test, &path, "a", "mine\n");
+    let lost = test.git_in(&path, &["rev-parse", "HEAD"]);
+    test.git_in(&path, &["reset", "--quiet", "--hard", "HEAD~"]);
+    write(&path.join("staged"), "staged only here\n");
+    test.git_in(&path, &["add", "staged"]);
+    let blob = test.git_in(&path, &["rev-parse", ":staged"]);
+    write(&path.join("staged"), "and edited\n");
+    (path, lost, blob)
+}
+
+/// Everything that git lets be deleted is deleted.
+#[track_caller]
+fn cleaned(test: &Test) {
+    test.git(&["reflog", "expire", "--expire=now", "--all"]);
+    collect_garbage(test);
+}
+
+#[test]
+fn a_mirror_keeps_its_objects_in_a_pack_and_publishes_none() {
+    let settings: [&[&str]; 2] = [
+        &["config", "remote.copy.mirror", "true"],
+        &["config", "--add", "remote.copy.fetch", "+refs/*:refs/*"],
+    ];
+    for setting in settings {
+        let test = repository(Format::Files).unwrap();
+        let copy = test.home.join("copy.git").display().to_string();
+        test.git(&["init", "--quiet", "--bare", &copy]);
+        test.git(&["remote", "add", "copy", &copy]);
+        test.git(&["config", "--unset-all", "remote.copy.fetch"]);
+        test.git(setting);
+        let (path, lost, blob) = with_work(&test);
+        let before = state(&test, &path);
+        succeeds(test.run(&["rm", "--force", "box"]));
+        let published = test.git(&["rev-list", "--objects", "--all"]);
+        assert!(!published.contains(&blob), "{setting:?}");
+        // As `git fetch --prune` of a mirror does.
+        test.git(&["update-ref", "-d", &kept(&test)]);
+        cleaned(&test);
+        for id in [&lost, &blob] {
+            test.git(&["cat-file", "-e", id]);
+        }
+        succeeds(test.run(&["restore", "box"]));
+        same(&state(&test, &path), &before);
+    }
+}
+
+#[test]
+fn a_pack_that_was_kept_goes_with_its_sandbox() {
+    let test = repository(Format::Files).unwrap();
+    test.git(&["config", "remote.copy.mirror", "true"]);
+    with_work(&test);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let keeps = || {
+        let packs = names_in(&test.app().join(".git/objects/pack"));
+        let is_keep = |name: &String| Path::new(name).extension().is_some_and(|end| end == "keep");
+        packs.into_iter().filter(is_keep).count()
+    };
+    assert_eq!(keeps(), 1);
+    succeeds(reap(&test, 0, &["--purge", "box"]));
+    assert_eq!(keeps(), 0);
+}
+
+#[test]
+fn the_reflog_of_a_deleted_branch_is_kept() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    // Of the branch alone: the sandbox's own reflog does not have it.
+    let tree = test.git(&["rev-parse", "HEAD^{tree}"]);
+    let lost = test.git(&["commit-tree", "-p", "HEAD", "-m", "lost", &tree]);
+    let head = test.git(&["rev-parse", "HEAD"]);
+    test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+    test.git(&["update-ref", "refs/heads/box", &lost]);
+    test.git(&["update-ref", "refs/heads/box", &head]);
+    test.git_in(&path, &["checkout", "--quiet", "box"]);
+    succeeds(test.run(&["rm", "--delete-branch", "box"]));
+    assert_eq!(test.branches(), ["main"]);
+    cleaned(&test);
+    test.git(&["cat-file", "-e", &lost]);
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.branches(), ["box", "main"]);
+}
+
+#[test]
+fn gc_works_after_a_restore_of_an_index_whose_trees_were_nowhere_else() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("deep/er/file"), "staged\n");
+    test.git_in(&path, &["add", "deep"]);
+    // The index remembers the trees that it writes.
+    test.git_in(&path, &["write-tree"]);
+    let before = state(&test, &path);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    cleaned(&test);
+    succeeds(test.run(&["restore", "box"]));
+    same(&state(&test, &path), &before);
+    test.git(&["prune", "--expire=now"]);
+    assert_eq!(test.git(&["fsck", "--no-progress", "--no-dangling"]), "");
+}
+
+#[test]
+fn a_linked_worktree_of_a_submodule_holds_the_sandbox() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    submodule(&test, &path);
+    let linked = test.home.join("linked");
+    let place = linked.display().to_string();
+    test.git_in(&path.join("sub"), &["worktree", "add", "--quiet", "-b", "side", &place]);
+    let error = format!("error: cannot remove 'box': contains worktree '{place}'\n");
+    for words in [&["rm", "box"][..], &["rm", "--force", "--force", "box"]] {
+        test.run(words).stderr(&error).code(1);
+    }
+    assert!(path.join("file").exists());
+    assert_eq!(test.git_in(&linked, &["status", "--porcelain"]), "");
+    fs::remove_dir_all(&linked).unwrap();
+    succeeds(test.run(&["rm", "--force", "box"]));
+    assert!(!path.exists());
+}
+
+/// Removes a sandbox and puts it away.
+#[track_caller]
+fn put_away(test: &Test, fill: impl FnOnce(&Path)) {
+    let path = test.new_sandbox(&["box"]);
+    fill(&path);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    succeeds(reap(test, 15, &[]));
+    assert!(trashed(test).is_empty());
+}
+
+#[test]
+fn the_vault_keeps_for_ever_unless_it_is_told_otherwise() {
+    let test = repository(Format::Files).unwrap();
+    put_away(&test, |path| write(&path.join("a"), "edited\n"));
+    reap(&test, 10_000, &[]).stderr(&nothing(0)).ok();
+    test.git(&["config", "sandbox.vaultExpiryDays", "100"]);
+    reap(&test, 99, &[]).stderr(&nothing(0)).ok();
+    let dry = String::from_utf8(reap(&test, 101, &["--dry-run"]).output().stdout).unwrap();
+    assert!(dry.ends_with(": would purge: removed 101 days ago\n"), "{dry}");
+    let said = String::from_utf8(reap(&test, 101, &[]).output().stdout).unwrap();
+    assert!(said.ends_with(": purged: removed 101 days ago\n"), "{said}");
+    test.run(&["restore"]).stderr("nothing to bring back\n").ok();
+    test.git(&["config", "sandbox.vaultExpiryDays", "soon"]);
+    let output = reap(&test, 101, &[]).output();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("sandbox.vaultExpiryDays"));
+}
+
+#[test]
+fn what_a_moved_repository_put_away_comes_back_to_it() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("a"), "edited\n");
+    succeeds(test.run(&["rm", "--force", "box"]));
+    fs::rename(test.app(), test.home.join("moved")).unwrap();
+    let moved = test.home.join("moved");
+    let root = test.root().parent().unwrap().display().to_string();
+    test.git_in(&moved, &["config", "sandbox.root", &root]);
+    let late = test.run_in(&moved, &["reap"]).env("GIT_SANDBOX_NOW", "2026-03-01T12:00:00Z");
+    succeeds(late);
+    assert!(trashed(&test).is_empty());
+    succeeds(test.run_in(&moved, &["restore", "box"]));
+    assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "edited\n");
+    assert_eq!(test.git_in(&path, &["symbolic-ref", "HEAD"]), "refs/heads/box");
+}
+
+#[test]
+fn nothing_of_the_private_git_dir_that_cannot_be_read_is_taken_for_nothing() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let log = private(&test.app(), "box").join("logs/refs");
+    fs::create_dir_all(&log).unwrap();
+    crate::fixture::files::chmod(&log, 0);
+    let run = crate::fixture::run::without_power(&test, &test.app(), &["rm", "--force", "box"]);
+    let output = run.output();
+    crate::fixture::files::chmod(&log, 0o755);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(path.join("file").exists());
+    assert_eq!(trashed(&test), [""; 0].map(PathBuf::from));
+    succeeds(test.run(&["rm", "box"]));
+    assert!(only_one(&test).join("tree/file").exists());
+}
+
+#[test]
+fn the_timer_runs_the_quiet_daily_reap() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let run = test.run_in(&test.home, &["reap", "--all", "--quiet"]);
+    run.env("GIT_SANDBOX_NOW", "2027-03-01T12:00:00Z").ok();
+    assert!(!path.exists());
+    assert_eq!(trashed(&test).len(), 1);
+    assert!(!test.run(&["reap", "--quiet"]).output().status.success());
+}

@@ -1,0 +1,7 @@
+//! The trash: its entries, how it is emptied, and sandboxes whose repository is gone.
+
+mod entries;
+mod kept;
+mod orphans;
+mod purge_doubt;
+mod put_away;
