@@ -8,7 +8,7 @@ use crate::cmd::context::Here;
 use crate::error::{Error, Result};
 use crate::sandbox::Sandbox;
 use crate::sandbox::runs::{self, Seen, State};
-use crate::sys::signals;
+use crate::sys::{crash_point, signals};
 use crate::ui::out::{Out, visible};
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -27,9 +27,13 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     };
     let most = args.count(&WAIT_AT_MOST).map(|seconds| Duration::from_secs(seconds.into()));
     let begun = Instant::now();
+    // What runs now counts for every target, also what ends while another target is waited for.
+    let first_live =
+        |it: &&Sandbox| runs::all(&it.entry).iter().find(|seen| seen.is_live()).map(number);
+    let firsts: Vec<Option<u64>> = targets.iter().map(first_live).collect();
+    crash_point::reached();
     let mut code = 0;
-    for (index, target) in targets.iter().enumerate() {
-        let first = runs::all(&target.entry).iter().find(|seen| seen.is_live()).map(number);
+    for (index, (target, first)) in targets.iter().zip(firsts).enumerate() {
         while runs::all(&target.entry).iter().any(Seen::is_live) {
             signals::check()?;
             if most.is_some_and(|most| begun.elapsed() >= most) {

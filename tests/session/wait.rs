@@ -1,16 +1,29 @@
 //! `git sandbox wait`: scripts need no polling.
 
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Stdio};
+
 use rustix::process::Signal;
 
-use crate::fixture::lab::Lab;
-use crate::fixture::process::{ended, signal};
+use crate::fixture::lab::{Lab, PROGRAM};
+use crate::fixture::process::{ended, is_suspended, signal, until};
+
+/// Starts `wait`. Returns once it has seen what runs: it is suspended then, until it gets SIGCONT.
+#[track_caller]
+fn begun(lab: &Lab, words: &[&str]) -> Child {
+    let mut command = lab.command(PROGRAM, &lab.app());
+    command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let waiting = command.env("GIT_SANDBOX_PAUSE_AT", "1").process_group(0).spawn().unwrap();
+    until("wait has seen what runs", || is_suspended(waiting.id()));
+    waiting
+}
 
 #[test]
 fn wait_ends_when_the_command_has_ended() {
     let (lab, _) = Lab::with_box();
     let (child, pid) = lab.start_waiter("box");
-    let mut waiting = lab.start(&["wait", "box"]);
-    assert_eq!(waiting.try_wait().unwrap(), None);
+    let waiting = begun(&lab, &["wait", "box"]);
+    signal(waiting.id(), Signal::CONT);
     lab.go("box", pid);
     ended(child);
     let output = ended(waiting);
@@ -53,14 +66,36 @@ fn wait_takes_several_and_all() {
 fn a_failure_beside_a_success_is_a_failure() {
     let (lab, _) = Lab::with_box();
     let (child, pid) = lab.start_waiter("box");
-    let waiting = lab.start(&["wait", "box"]);
+    let waiting = begun(&lab, &["wait", "box"]);
     // The waiter that fails is older than this one.
     lab.run(&["run", "box", "true"]).ok();
     lab.go("box", pid);
     ended(child);
+    signal(waiting.id(), Signal::CONT);
     let output = ended(waiting);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "box: failed (7), done 0s\n");
+}
+
+#[test]
+fn a_failure_counts_that_ends_while_another_sandbox_is_waited_for() {
+    let (lab, _) = Lab::with_box();
+    lab.new_sandbox(&["other"]);
+    let (child, pid) = lab.start_waiter("box");
+    let (other, other_pid) = lab.start_waiter("other");
+    let waiting = begun(&lab, &["wait", "box", "other"]);
+    lab.go("other", other_pid);
+    ended(other);
+    lab.run(&["run", "other", "true"]).ok();
+    lab.go("box", pid);
+    ended(child);
+    signal(waiting.id(), Signal::CONT);
+    let output = ended(waiting);
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "box: failed (7)\nother: failed (7), done 0s\n"
+    );
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
@@ -70,7 +105,7 @@ fn wait_can_give_up_and_be_interrupted() {
     lab.run(&["wait", "--timeout", "1", "box"]).stderr("error: still running: box\n").code(1);
     let waiting = lab.start(&["wait", "--all"]);
     let id = waiting.id();
-    crate::fixture::process::until("it catches signals", || {
+    until("it catches signals", || {
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
         let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:\t"));
         let mask = caught.and_then(|mask| u64::from_str_radix(mask, 16).ok()).unwrap_or(0);
