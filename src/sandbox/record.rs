@@ -26,6 +26,9 @@ pub struct Facts {
     /// Who commits in it, as `Name <email>`, if one was named for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
+    /// How commands in it are confined, if `--confine` said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confine: Option<Confine>,
     /// When, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<String>,
@@ -50,6 +53,38 @@ pub struct Facts {
     /// What is being done, while it gets another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renaming: Option<Renaming>,
+}
+
+/// How commands in a sandbox are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confine {
+    /// By which means.
+    pub level: Level,
+    /// What they reach of the network, if `--network` said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
+}
+
+/// The means of confinement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Namespaces made by bubblewrap, with Landlock and seccomp inside.
+    Full,
+    /// Landlock and seccomp alone, which is weaker.
+    Landlock,
+}
+
+/// What a confined command reaches of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Everything that the user reaches.
+    On,
+    /// Nothing.
+    Off,
+    /// The hosts that `sandbox.confineHost` names, through a proxy of ours.
+    Hosts,
 }
 
 /// A sandbox on its way to another name.
