@@ -13,7 +13,7 @@ __git_sandbox_options ()
 	case $1 in
 	new) echo '--name= --branch= --from= --detach --count= --pr= --with-changes --dir= --root= --author= --no-run --background --restart --restart= --json --color= -h --help' ;;
 	list) echo '--all --wide --sort= --watch --names --describe -z --root= --json --color= -h --help' ;;
-	show) echo '--log --follow --root= --json --color= -h --help' ;;
+	show) echo '--log --follow --mounts --root= --json --color= -h --help' ;;
 	path) echo '--color= -h --help' ;;
 	diff) echo '--stat --name-only --json --color= -h --help' ;;
 	rename) echo '--root= --color= -h --help' ;;

@@ -56,6 +56,8 @@ pub enum Error {
     NotMerged { name: String, into: Option<String>, why: String, hint: Option<String> },
     Config { key: String, value: String, wanted: &'static str },
     Io { doing: String, source: io::Error },
+    NotTaken { name: String, why: String },
+    NotConfinable { name: String, why: &'static str },
     NoProgram { program: String },
     NotExecutable { program: String },
     NoTmux,
@@ -190,6 +192,10 @@ impl fmt::Display for Error {
                 write!(f, "bad value '{value}' for '{key}': {wanted}")
             }
             Error::Io { doing, source } => write!(f, "cannot {doing}: {}", plain(source)),
+            Error::NotTaken { name, why } => {
+                write!(f, "cannot take what ran in '{name}': {why}; it stays in the sandbox")
+            }
+            Error::NotConfinable { name, why } => write!(f, "cannot confine '{name}': {why}"),
             Error::NoProgram { program } => write!(f, "cannot run '{program}': no such program"),
             Error::NotExecutable { program } => write!(f, "cannot run '{program}': not executable"),
             Error::NoTmux => f.write_str("cannot open a tmux window: tmux is not on PATH"),

@@ -14,6 +14,7 @@ mod hostile;
 mod list;
 mod merge;
 mod new;
+mod quarantine;
 mod reap;
 mod remove;
 mod rename;

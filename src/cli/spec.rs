@@ -321,6 +321,8 @@ pub static WAIT_AT_MOST: Opt =
 pub static LOG: Opt = switch("log", "print the log of its last background command");
 /// `--follow`
 pub static FOLLOW: Opt = switch("follow", "print the log and go on until nothing runs in it");
+/// `--mounts`
+pub static MOUNTS: Opt = switch("mounts", "print what a container must mount, as '-v' options");
 /// `--rm`
 pub static RM_TOO: Opt = switch("rm", "also remove it, if that is safe");
 /// `--timeout`
@@ -441,7 +443,7 @@ pub static SHOW: Command = Command {
     details: "Inside a sandbox, <name> defaults to it.",
     operands: &[ONE_OR_CURRENT],
     after_dashes: AfterDashes::Operands,
-    options: &[&LOG, &FOLLOW, &ROOT, &JSON],
+    options: &[&LOG, &FOLLOW, &MOUNTS, &ROOT, &JSON],
 };
 
 /// `git sandbox path`

@@ -1,15 +1,18 @@
 //! `git sandbox show`
 
 use std::io::{Read, Seek};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use owo_colors::Style;
 
 use crate::cli::args::Args;
-use crate::cli::spec::{FOLLOW, JSON, LOG};
+use crate::cli::spec::{FOLLOW, JSON, LOG, MOUNTS};
 use crate::cmd::context::Here;
 use crate::error::{Doing, Result};
+use crate::lifecycle::quarantine::{Borrow, Quarantine};
+use crate::repo::Repo;
 use crate::sandbox::in_use::{Processes, User};
 use crate::sandbox::report::Report;
 use crate::sandbox::runs::line::{Kind, Start};
@@ -21,6 +24,11 @@ use crate::ui::out::{Out, visible};
 use crate::ui::words::{self, shell_word};
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
+    args.at_most_one(&[&LOG, &MOUNTS, &JSON])?;
+    args.at_most_one(&[&FOLLOW, &MOUNTS])?;
+    if args.has(&MOUNTS) {
+        return mounts(args, out);
+    }
     let here = Here::find(args, out)?;
     let sandbox = here.named(args)?;
     if args.has(&LOG) || args.has(&FOLLOW) {
@@ -47,6 +55,20 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         let key = out.style(&format!("{key:<11}"), Style::new().dimmed());
         out.answer(&format!("{key} {}", visible(&value)))?;
     }
+    Ok(0)
+}
+
+/// Makes the quarantine of a sandbox, and prints what a container must be given to use it.
+fn mounts(args: &Args, out: &mut Out) -> Result<u8> {
+    let (here, lock) = Here::locked(Repo::discover()?, args, out)?;
+    let sandbox = here.named(args)?;
+    let git = here.repo.git.holding(lock.file());
+    let quarantine = Quarantine::of(&here.repo, &git, sandbox)?;
+    quarantine.prepare(Borrow::Mounted)?;
+    for mount in quarantine.mounts()? {
+        out.answer_raw(&[b"-v ", mount.option().as_bytes(), b"\n"].concat())?;
+    }
+    out.answer_raw(&[b"-w ", sandbox.path.as_os_str().as_bytes(), b"\n"].concat())?;
     Ok(0)
 }
 

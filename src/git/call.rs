@@ -250,6 +250,12 @@ impl Call<'_> {
         Ok(run.run().doing(|| "start git".into())?.into())
     }
 
+    /// Runs it with a file as its input.
+    pub fn ask_from(self, input: File) -> Result<Answer> {
+        let run = self.expression()?.stdin_file(input).stdout_capture().stderr_capture();
+        Ok(run.run().doing(|| "start git".into())?.into())
+    }
+
     /// Runs it with its messages and progress going to the user.
     pub fn show(self) -> Result<Answer> {
         let stdin = self.stdin()?;

@@ -87,6 +87,11 @@ impl Config {
             .any(|key| leads.iter().any(|lead| key.starts_with(lead)) || key.ends_with(".promisor"))
     }
 
+    /// Whether a remote may be asked for objects that are not here.
+    pub fn has_promisor(&self) -> bool {
+        self.entries.iter().any(|(key, _)| key.ends_with(".promisor"))
+    }
+
     /// Every key and value of these sections, in the order in which they count.
     pub fn of_sections(&self, leads: &[&str]) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.entries.iter().map(|(key, value)| (key.as_str(), value.as_str()));

@@ -17,6 +17,7 @@ const SEEN: usize = 10;
 const ASSUME_VALID: u16 = 0x8000;
 const EXTENDED: u16 = 0x4000;
 const SKIP_WORKTREE: u16 = 0x4000;
+const INTENT_TO_ADD: u16 = 0x2000;
 const STAGE: u16 = 0x3000;
 const LENGTH: u16 = 0x0fff;
 /// Extensions that change nothing about the entries.
@@ -126,6 +127,24 @@ impl Index {
         let (ctime, mtime) = ((word(0)?, word(1)?), (word(2)?, word(3)?));
         let seen = Seen { ctime, mtime, ino: ino?, mode: mode?, uid: uid?, gid: gid?, size: size? };
         entry.plain.then_some(seen)
+    }
+
+    /// Every file as `git update-index -z --index-info` reads it, but for those that are only intended
+    /// to be added.
+    pub fn records(&self) -> Vec<u8> {
+        let mut records = Vec::new();
+        for (number, entry) in self.entries.iter().enumerate() {
+            let flags_at = entry.start + 4 * SEEN + self.id;
+            let extended = half(&self.bytes, flags_at).is_some_and(|flags| flags & EXTENDED != 0);
+            let more = half(&self.bytes, flags_at + 2).filter(|_| extended).unwrap_or(0);
+            let mode = word(&self.bytes, entry.start + 4 * 6);
+            if let Some(mode) = mode.filter(|_| more & INTENT_TO_ADD == 0) {
+                records.extend(format!("{mode:o} {} 0\t", self.id(number)).bytes());
+                records.extend(self.path(number));
+                records.push(0);
+            }
+        }
+        records
     }
 
     /// Whether the file that git put there is empty.

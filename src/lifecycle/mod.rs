@@ -4,6 +4,7 @@ pub mod assign;
 pub mod background;
 pub mod create;
 pub mod merge;
+pub mod quarantine;
 pub mod recover;
 pub mod remove;
 pub mod rename;

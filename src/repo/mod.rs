@@ -210,6 +210,13 @@ impl Repo {
         Lock::exclusive(&path, out)
     }
 
+    /// Takes the repository lock if no other process has it.
+    pub fn lock_if_free(&self) -> Result<Option<Lock>> {
+        let path = lock_path(&self.common);
+        path.parent().map_or(Ok(()), dir::make)?;
+        Lock::at_once(&path)
+    }
+
     fn asked(&self) -> Option<Asked> {
         self.listing.lock().ok()?.take()
     }

@@ -16,6 +16,7 @@ use crate::git::{Answer, Git, porcelain};
 use crate::repo::nested::{has_work, look_inside, unsaved_module};
 use crate::repo::unreached::Unreached;
 use crate::repo::{Repo, Worktrees, held, link};
+use crate::sandbox::confined;
 use crate::sandbox::in_use::{self, Processes};
 use crate::sandbox::mark::CREATING;
 use crate::sandbox::verdict::{self, Facts, Known, NotOurs, Refusal};
@@ -55,6 +56,8 @@ pub fn facts(
     let git = repo.git.in_worktree(&sandbox.path);
     let main = (!worktrees.main.bare).then_some(worktrees.main.path.as_path());
     let operation = sandbox.operation(&repo.git, repo.is_reftable());
+    let operation = operation.or_else(|| confined::operation(&sandbox.entry));
+    facts.confined = confined::is_waiting(&sandbox.entry);
     let only_here = || {
         let held = held::held_by(&repo.git, &sandbox.entry)?.commits;
         // Most often that is the tip of its branch and nothing else.

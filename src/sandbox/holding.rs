@@ -19,6 +19,8 @@ pub enum Holding {
     Operation(String),
     Nested(PathBuf),
     Precious(u64),
+    /// Commits or staged files of a confined command that were not taken over.
+    Confined,
     OnlyHere(u64),
     /// A fact that could not be read, and why.
     Unknown(String),
@@ -34,6 +36,7 @@ impl fmt::Display for Holding {
             Holding::Staged(count) => f.write_str(&counted(*count, "staged file")),
             Holding::Operation(operation) => write!(f, "{operation} in progress"),
             Holding::Nested(folder) => write!(f, "unsaved work in '{}'", folder.display()),
+            Holding::Confined => f.write_str("work of a confined command that was not taken over"),
             Holding::Precious(count) => f.write_str(&counted(*count, "precious file")),
             Holding::OnlyHere(count) => write!(f, "{} only here", counted(*count, "commit")),
             Holding::Unknown(why) => write!(f, "cannot tell: {why}"),

@@ -3,6 +3,7 @@
 //! Everything is read live from git and the file system.
 
 pub mod all_repos;
+pub mod confined;
 pub mod difference;
 pub mod divergence;
 pub mod facts;

@@ -50,6 +50,9 @@ pub struct Facts {
     /// The worktree whose uncommitted changes are being copied into it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub carrying: Option<PathBuf>,
+    /// How its quarantine and the repository stood when they last agreed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confined: Option<Synced>,
     /// What is being done, while it gets another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renaming: Option<Renaming>,
@@ -85,6 +88,19 @@ pub enum Network {
     Off,
     /// The hosts that `sandbox.confineHost` names, through a proxy of ours.
     Hosts,
+}
+
+/// How a quarantine and the repository stood when they last agreed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Synced {
+    /// The name of the sandbox's private git dir in the quarantine.
+    pub name: String,
+    /// The commit of its branch, or of a detached HEAD.
+    pub head: Option<String>,
+    /// The tree of its index; none where a conflict is staged.
+    pub tree: Option<String>,
+    /// A fingerprint of everything in the quarantine that names an object.
+    pub inside: Option<String>,
 }
 
 /// A sandbox on its way to another name.

@@ -28,6 +28,8 @@ pub struct Facts {
     pub changes: Known<u64>,
     pub hidden: Known<u64>,
     pub operation: Option<&'static str>,
+    /// Whether a confined command left something that was not taken over.
+    pub confined: bool,
     pub nested: Known<Vec<PathBuf>>,
     pub precious: Known<u64>,
     pub only_here: Known<u64>,
@@ -119,6 +121,7 @@ fn work(facts: &Facts) -> Vec<Holding> {
     found.extend(counted_as(&facts.changes, Holding::Changes));
     found.extend(counted_as(&facts.hidden, Holding::HiddenEdits));
     found.extend(facts.operation.map(|operation| Holding::Operation(operation.to_owned())));
+    found.extend(facts.confined.then_some(Holding::Confined));
     match &facts.nested {
         Ok(folders) => found.extend(folders.iter().cloned().map(Holding::Nested)),
         Err(why) => found.push(Holding::Unknown(why.clone())),
@@ -142,6 +145,7 @@ pub fn merge_objections(facts: &Facts) -> Vec<Objection> {
         changes: facts.changes.clone(),
         hidden: facts.hidden.clone(),
         operation: facts.operation,
+        confined: facts.confined,
         ..Facts::nothing()
     })
 }
@@ -191,6 +195,7 @@ impl Facts {
             changes: Ok(0),
             hidden: Ok(0),
             operation: None,
+            confined: false,
             nested: Ok(Vec::new()),
             precious: Ok(0),
             only_here: Ok(0),

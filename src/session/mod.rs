@@ -7,6 +7,7 @@
 
 mod author;
 pub mod beacon;
+pub mod container;
 pub mod log;
 pub mod program;
 pub mod supervise;

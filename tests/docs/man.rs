@@ -100,8 +100,21 @@ fn terms(title: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_key_that_the_program_reads_is_explained_and_no_other() {
-    let files = ["", "json", "lock", "run", "runs", "port", "index", "landing", "merging", "hooks"]
-        .map(|end| format!("sandbox.{end}"));
+    let files = [
+        "",
+        "json",
+        "lock",
+        "run",
+        "runs",
+        "port",
+        "index",
+        "landing",
+        "merging",
+        "hooks",
+        "confining",
+        "incoming",
+    ];
+    let files = files.map(|end| format!("sandbox.{end}"));
     let read = words_in_source("sandbox.").into_iter().filter(|key| !files.contains(key));
     let read: BTreeSet<String> = read.map(|key| key.to_lowercase()).collect();
     let explained = terms("CONFIGURATION").into_iter().map(|key| key.to_lowercase());

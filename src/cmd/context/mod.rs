@@ -18,7 +18,7 @@ use crate::repo::{Repo, Seen, Worktree, Worktrees};
 use crate::sandbox::all_repos::{self, Everywhere};
 use crate::sandbox::journal::Journal;
 use crate::sandbox::reporter::Reporter;
-use crate::sandbox::{self, Sandbox, State};
+use crate::sandbox::{self, Sandbox, State, confined};
 use crate::sys::clock::{self, Time};
 use crate::sys::lock::Lock;
 use crate::ui::out::{Out, When};
@@ -113,8 +113,21 @@ pub struct Here {
 impl Here {
     pub fn find(args: &Args, out: &mut Out) -> Result<Here> {
         let here = Here::of(Repo::to_look_at()?, args, out)?;
+        let here = here.with_confined_work(args, out)?;
         background::tell(&here.place.root, *out);
         Ok(here)
+    }
+
+    /// Takes over what confined commands left, if there is any and the repository lock is free.
+    fn with_confined_work(self, args: &Args, out: &mut Out) -> Result<Here> {
+        let waits = |sandbox: &Sandbox| confined::is_waiting(&sandbox.entry);
+        if !self.sandboxes.iter().any(waits) {
+            return Ok(self);
+        }
+        match self.repo.lock_if_free()? {
+            Some(lock) => Here::holding(&lock, self.repo, args, out),
+            None => Ok(self),
+        }
     }
 
     pub fn of(repo: Repo, args: &Args, out: &mut Out) -> Result<Here> {

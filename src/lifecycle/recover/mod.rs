@@ -4,11 +4,13 @@ pub mod half_made;
 
 use crate::lifecycle::rename::{self, Renamer};
 use crate::lifecycle::trash::Trash;
-use crate::lifecycle::{merge, spare};
+use crate::lifecycle::{merge, quarantine, spare};
 use crate::repo::Worktrees;
+use crate::sandbox;
 use crate::ui::out::Out;
 
-/// Mends creations, removals, restores, renamings, merges and spares. Whether there was anything.
+/// Mends creations, removals, restores, renamings, merges and spares, and takes over what confined
+/// commands left in a quarantine. Whether there was anything.
 pub fn all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
     let Trash { repo, git, place, now } = trash;
     let renamer = Renamer { repo, git: git.clone(), place, worktrees, now: *now };
@@ -20,4 +22,5 @@ pub fn all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
         | rename::recover(&renamer, out)
         | merge::recover(trash, worktrees, out)
         | spare::recover(trash.repo, &trash.git, worktrees, out)
+        | quarantine::take_all(trash.repo, &trash.git, &sandbox::all(worktrees, trash.place), out)
 }

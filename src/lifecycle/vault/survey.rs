@@ -70,6 +70,12 @@ impl Survey<'_> {
         Ok(())
     }
 
+    /// Whether a folder is the quarantine of confined commands. It is no repository of its own: all its
+    /// files are put away, its objects too.
+    fn is_quarantine(&self, path: &[u8]) -> bool {
+        self.part == Part::Private && path.strip_prefix(b"private/") == Some(b"confined")
+    }
+
     /// Judges a folder that is a repository, or the git dir of one.
     fn check_repository(
         &self,
@@ -92,7 +98,7 @@ impl Survey<'_> {
             // The sandbox's own pointer.
             Some(FileType::RegularFile) => is_top || (!at.ignored && is_dangling(&folder())),
             Some(_) => false,
-            None => !is_git_dir || is_top,
+            None => !is_git_dir || is_top || self.is_quarantine(path),
         };
         let is_saved = is_plain
             || match kind(b".git") {

@@ -1,0 +1,380 @@
+//! Makes a quarantine, or brings one up to date before the next confined command.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Doing, Error, Result};
+use crate::git::index::Index;
+use crate::git::{Answer, refs};
+use crate::lifecycle::quarantine::inside::{self, Inside};
+use crate::lifecycle::quarantine::snapshot::{self, Refs, Snapshot};
+use crate::lifecycle::quarantine::{BORROWED, Borrow, Quarantine, config};
+use crate::repo::held;
+use crate::sandbox::confined;
+use crate::sandbox::record;
+use crate::sandbox::record::Synced;
+use crate::sys::{crash_point, delete, dir, file};
+
+/// Where a quarantine is made; it gets its name when it is complete.
+const MAKING: &str = "sandbox.confining";
+/// The refs that a quarantine was made from, as `packed-refs`.
+pub(super) const SNAPSHOT: &str = "sandbox.confined-refs";
+/// Files of a private git dir that a quarantine does not get.
+const LEFT_OUT: [&str; 6] = ["modules", "confined", "locked", "reftable", "gitdir", "commondir"];
+
+impl Quarantine<'_> {
+    /// Makes the quarantine, or brings it up to date with what changed in the repository since. What
+    /// changed inside stays. Returns its folder. What could be taken over was taken before.
+    pub fn prepare(&self, borrow: Borrow) -> Result<PathBuf> {
+        let snapshot = snapshot::of(&self.git)?;
+        self.hold(&snapshot.commits)?;
+        crash_point::reached();
+        match confined::is_there(&self.sandbox.entry) {
+            true => self.refresh(&snapshot)?,
+            false => self.make(&snapshot)?,
+        }
+        self.write_alternates(borrow)?;
+        self.remember()?;
+        Ok(self.dir.clone())
+    }
+
+    /// Adds commits to what the pin holds. What it held stays held: the quarantine may still need it.
+    pub(super) fn hold(&self, commits: &BTreeSet<String>) -> Result<()> {
+        let before = self.pinned()?;
+        let new: Vec<&String> = match &before {
+            Some(before) => {
+                let parents = self.parents_of(before)?;
+                commits.iter().filter(|id| !parents.contains(*id)).collect()
+            }
+            None => commits.iter().collect(),
+        };
+        if new.is_empty() {
+            return Ok(());
+        }
+        let tree = self.git.look(["hash-object", "-w", "-t", "tree", "--stdin"]);
+        let tree = self.written(&tree.ask_with(Vec::new())?)?;
+        let mut text = format!("tree {tree}\n");
+        for parent in before.iter().chain(new) {
+            let _ = writeln!(text, "parent {parent}");
+        }
+        let who = "git-sandbox <git-sandbox@localhost> 0 +0000";
+        let _ = write!(text, "author {who}\ncommitter {who}\n\nborrowed by a confined sandbox\n");
+        let commit = self.git.look(["hash-object", "-w", "-t", "commit", "--stdin"]);
+        let commit = self.written(&commit.ask_with(text.into_bytes())?)?;
+        let before = before.unwrap_or_default();
+        let words = ["update-ref", "--no-deref", &self.pin(), &commit, &before];
+        self.git.look(words).done("pin what the sandbox borrows")
+    }
+
+    /// The commit that the pin is at.
+    pub(super) fn pinned(&self) -> Result<Option<String>> {
+        let answer = self.git.look(["rev-parse", "--verify", "--quiet", &self.pin()]).ask()?;
+        match answer.code {
+            Some(0) => Ok(Some(String::from_utf8_lossy(&answer.stdout).trim().to_owned())),
+            Some(1) => Ok(None),
+            _ => {
+                Err(Error::Git { doing: "read what the sandbox borrows".into(), why: answer.why() })
+            }
+        }
+    }
+
+    fn parents_of(&self, commit: &str) -> Result<BTreeSet<String>> {
+        let text = self.git.look(["cat-file", "commit", commit]).read("read the pin")?;
+        let text = String::from_utf8_lossy(&text);
+        let parents = text.lines().filter_map(|line| line.strip_prefix("parent "));
+        Ok(parents.map(str::to_owned).collect())
+    }
+
+    fn written(&self, answer: &Answer) -> Result<String> {
+        match answer.ok() {
+            true => Ok(String::from_utf8_lossy(&answer.stdout).trim().to_owned()),
+            false => {
+                Err(Error::Git { doing: "pin what the sandbox borrows".into(), why: answer.why() })
+            }
+        }
+    }
+
+    /// Makes the quarantine beside its place and puts it there when it is complete.
+    fn make(&self, snapshot: &Snapshot) -> Result<()> {
+        let (entry, common) = (&self.sandbox.entry, &self.repo.common);
+        let making = entry.join(MAKING);
+        delete::tree(&making).at("delete", &making)?;
+        new_folder(&making)?;
+        for name in ["refs/heads", "refs/tags", "objects/info", "objects/pack", BORROWED] {
+            dir::make(&making.join(name))?;
+        }
+        for name in ["hooks", "info", "rr-cache"] {
+            copy(&common.join(name), &making.join(name), &|_| false)?;
+        }
+        copy_file(&common.join("shallow"), &making.join("shallow"))?;
+        write(&making.join("config"), self.config(&common.join("config"))?.as_bytes())?;
+        write(&making.join("packed-refs"), snapshot::packed(&snapshot.refs).as_bytes())?;
+        write(&making.join("HEAD"), self.main_head()?.as_bytes())?;
+        if let Some(branch) = self.sandbox.branch.as_ref().filter(|_| !self.sandbox.detached) {
+            let log = Path::new("logs").join(refs::full(branch));
+            let copied = making.join(&log);
+            copied.parent().map_or(Ok(()), dir::make)?;
+            copy_file(&common.join(&log), &copied)?;
+        }
+        self.copy_private(&making.join("worktrees").join(self.name()))?;
+        file::replace(&entry.join(SNAPSHOT), snapshot::packed(&snapshot.refs).as_bytes())?;
+        crash_point::reached();
+        file::rename(&making, &self.dir)?;
+        crash_point::reached();
+        Ok(())
+    }
+
+    /// Writes the repository's new refs into a quarantine and, where nothing is left to be taken over,
+    /// HEAD and index of the sandbox.
+    fn refresh(&self, snapshot: &Snapshot) -> Result<()> {
+        let entry = &self.sandbox.entry;
+        let synced = record::read(entry).confined;
+        self.settle_name(synced.as_ref())?;
+        inside::check(&self.dir, &self.name()).map_err(|why| self.fail(why))?;
+        let before = file::read(&entry.join(SNAPSHOT)).unwrap_or_default();
+        let before = snapshot::parse(&String::from_utf8_lossy(&before));
+        let packed = file::read(&self.dir.join("packed-refs")).unwrap_or_default();
+        let packed = snapshot::parse(&String::from_utf8_lossy(&packed));
+        let next = snapshot::brought_up_to_date(&packed, &before, &snapshot.refs);
+        file::replace(&self.dir.join("packed-refs"), snapshot::packed(&next).as_bytes())?;
+        let agreed = synced.as_ref().and_then(|synced| synced.head.as_deref());
+        self.follow(snapshot, &before, agreed)?;
+        file::replace(&entry.join(SNAPSHOT), snapshot::packed(&snapshot.refs).as_bytes())?;
+        crash_point::reached();
+        Ok(())
+    }
+
+    /// Lets loose refs, HEAD and index inside follow what was done outside, where nothing was done
+    /// inside since the two last agreed.
+    fn follow(&self, snapshot: &Snapshot, before: &Refs, agreed: Option<&str>) -> Result<()> {
+        let inside = Inside::read(&self.dir, &self.name())?;
+        let own = self.own_ref();
+        let id_in = |refs: &Refs, name: &str| refs.get(name).map(|named| named.id.clone());
+        let loose = |name: &str| self.dir.join(name).is_file().then(|| self.dir.join(name));
+        for (name, now) in snapshot.refs.iter().filter(|(name, _)| own.as_ref() != Some(name)) {
+            if let Some(path) =
+                loose(name).filter(|_| id_in(&inside.refs, name) == id_in(before, name))
+            {
+                file::replace(&path, format!("{}\n", now.id).as_bytes())?;
+            }
+        }
+        let (there, now) = match &own {
+            Some(own) => (id_in(&inside.refs, own), id_in(&snapshot.refs, own)),
+            None => (inside.detached_at(), self.sandbox.head.clone()),
+        };
+        let follows = match (&there, &now) {
+            (Some(there), _) if Some(there.as_str()) == agreed => true,
+            (Some(there), Some(now)) => self.contains(now, there)?,
+            _ => false,
+        };
+        if follows && confined::operation(&self.sandbox.entry).is_none() {
+            if let (Some(own), Some(now)) = (&own, now)
+                && let Some(path) = loose(own)
+            {
+                file::replace(&path, format!("{now}\n").as_bytes())?;
+            }
+            self.copy_private(inside.private())?;
+        }
+        self.write_pointers(inside.private())
+    }
+
+    /// Whether one commit is among the history of another.
+    pub(super) fn contains(&self, newer: &str, older: &str) -> Result<bool> {
+        let words = ["merge-base", "--is-ancestor", older, newer];
+        let answer = self.git.look(words).ask()?;
+        // A commit that is not there is in no history.
+        Ok(answer.code == Some(0))
+    }
+
+    /// The branch of the sandbox, in full.
+    pub(super) fn own_ref(&self) -> Option<String> {
+        let branch = self.sandbox.branch.as_ref().filter(|_| !self.sandbox.detached)?;
+        refs::full(branch).into_string().ok()
+    }
+
+    /// Gives the private git dir inside the name that it has now: a restored sandbox may have another.
+    fn settle_name(&self, synced: Option<&Synced>) -> Result<()> {
+        let worktrees = self.dir.join("worktrees");
+        let now = worktrees.join(self.name());
+        let was = synced.map(|synced| worktrees.join(&synced.name));
+        match was {
+            Some(was) if was != now && was.is_dir() => file::rename(&was, &now),
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies HEAD, index, reflog and operation in progress of the sandbox.
+    fn copy_private(&self, to: &Path) -> Result<()> {
+        let entry = &self.sandbox.entry;
+        let left_out = |path: &Path| {
+            let name = path.file_name().unwrap_or_default().as_bytes();
+            path.parent() == Some(entry)
+                && (name.starts_with(b"sandbox.")
+                    || LEFT_OUT.iter().any(|left_out| name == left_out.as_bytes()))
+        };
+        copy(entry, to, &left_out)?;
+        let settings = entry.join("config.worktree");
+        if settings.symlink_metadata().is_ok() {
+            write(&to.join("config.worktree"), self.config(&settings)?.as_bytes())?;
+        }
+        if self.repo.is_reftable() {
+            self.write_refs_of_table(to)?;
+        }
+        self.write_pointers(to)
+    }
+
+    fn write_pointers(&self, private: &Path) -> Result<()> {
+        let gitdir = self.sandbox.path.join(".git");
+        write(&private.join("gitdir"), &[gitdir.as_os_str().as_bytes(), b"\n"].concat())?;
+        write(&private.join("commondir"), b"../..\n")
+    }
+
+    /// HEAD and private refs of a sandbox whose refs are in a table.
+    fn write_refs_of_table(&self, to: &Path) -> Result<()> {
+        let head = match (self.own_ref(), &self.sandbox.head) {
+            (Some(name), _) => format!("ref: {name}\n"),
+            (None, Some(head)) => format!("{head}\n"),
+            (None, None) => return Err(self.fail("it has no commit")),
+        };
+        write(&to.join("HEAD"), head.as_bytes())?;
+        for (name, id) in held::private_refs(&self.git, &self.sandbox.entry, true)? {
+            if name.starts_with("refs/") {
+                let path = to.join(&name);
+                path.parent().map_or(Ok(()), dir::make)?;
+                write(&path, format!("{id}\n").as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A config file without secrets.
+    fn config(&self, path: &Path) -> Result<String> {
+        let call = self.git.call(["config", "--no-includes", "--list", "-z", "--file"]).arg(path);
+        Ok(config::cleaned(&call.read("read the config")?))
+    }
+
+    /// What HEAD of the main worktree is on.
+    fn main_head(&self) -> Result<String> {
+        if !self.repo.is_reftable() {
+            let path = self.repo.common.join("HEAD");
+            let text = file::read_small(&path).at("read", &path)?;
+            return Ok(String::from_utf8_lossy(&text).into_owned());
+        }
+        let on = self.git.look(["symbolic-ref", "--quiet", "HEAD"]).ask()?;
+        let name = String::from_utf8_lossy(&on.stdout).trim().to_owned();
+        if !name.is_empty() {
+            return Ok(format!("ref: {name}\n"));
+        }
+        let id = self.git.look(["rev-parse", "--verify", "HEAD"]).line("read HEAD")?;
+        Ok(format!("{}\n", id.to_string_lossy()))
+    }
+
+    /// Writes where the repository's objects are, as a confined command sees them.
+    fn write_alternates(&self, borrow: Borrow) -> Result<()> {
+        let objects = match borrow {
+            Borrow::Mounted => self.repo.common.join(BORROWED),
+            Borrow::InPlace => self.repo.common.join("objects"),
+        };
+        write(
+            &self.dir.join("objects/info/alternates"),
+            &[objects.as_os_str().as_bytes(), b"\n"].concat(),
+        )
+    }
+
+    /// Writes down how the two stand, so that the next look knows whether anything was done inside.
+    pub(super) fn remember(&self) -> Result<()> {
+        let entry = &self.sandbox.entry;
+        let inside = Inside::read(&self.dir, &self.name())?;
+        let head = match self.own_ref() {
+            Some(own) => inside.refs.get(&own).map(|named| named.id.clone()),
+            None => inside.detached_at(),
+        };
+        let synced = Synced {
+            head,
+            tree: self.staged_tree()?,
+            inside: confined::fingerprint(entry, &self.name()),
+            name: self.name(),
+        };
+        let facts = record::read(entry);
+        if facts.confined.as_ref() != Some(&synced) {
+            record::write(entry, &record::Facts { confined: Some(synced), ..facts })?;
+        }
+        Ok(())
+    }
+
+    /// The tree of the sandbox's own index. It is made from a copy: the index itself is only read.
+    pub(super) fn staged_tree(&self) -> Result<Option<String>> {
+        let index = self.sandbox.entry.join("index");
+        match Index::read(&index, self.repo.id_length()) {
+            Some(index) if index.tree.is_some() => return Ok(index.tree),
+            Some(index) if index.has_conflict() => return Ok(None),
+            _ => {}
+        }
+        let copy = self.sandbox.entry.join("sandbox.index");
+        copy_file(&index, &copy)?;
+        let git_dir = self.git_dir_option();
+        let call = self.git.look([git_dir]).arg("write-tree").env("GIT_INDEX_FILE", &copy);
+        let answer = call.ask();
+        let _ = fs::remove_file(&copy);
+        let answer = answer?;
+        Ok(answer.ok().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned()))
+    }
+
+    /// `--git-dir` of the sandbox's own private git dir.
+    pub(super) fn git_dir_option(&self) -> std::ffi::OsString {
+        let mut option = std::ffi::OsString::from("--git-dir=");
+        option.push(&self.sandbox.entry);
+        option
+    }
+}
+
+/// Writes a file anew: what stands in its place, a symlink included, goes.
+fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    use std::io::Write as _;
+    file::create(path).and_then(|mut file| file.write_all(bytes)).at("write", path)
+}
+
+/// Makes a folder for the user alone, which must not be there.
+fn new_folder(path: &Path) -> Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(path).at("create", path)
+}
+
+/// Copies plain files and folders; anything else is left out. A folder that is not there is no error.
+fn copy(from: &Path, to: &Path, left_out: &dyn Fn(&Path) -> bool) -> Result<()> {
+    if !fs::symlink_metadata(from).is_ok_and(|meta| meta.is_dir()) {
+        return Ok(());
+    }
+    dir::make(to)?;
+    for file in fs::read_dir(from).at("read", from)? {
+        let file = file.at("read", from)?;
+        let (path, kind) = (file.path(), file.file_type().at("read", &file.path())?);
+        let target = to.join(file.file_name());
+        match () {
+            () if left_out(&path) => {}
+            () if kind.is_dir() => copy(&path, &target, left_out)?,
+            () if kind.is_file() => copy_file(&path, &target)?,
+            () => {}
+        }
+    }
+    Ok(())
+}
+
+/// Copies a plain file with its mode; one that is not there is no error.
+fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    let mut source = match file::open(from) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        other => other.at("read", from)?,
+    };
+    let mode = source.metadata().at("read", from)?.permissions().mode();
+    let copied = || {
+        let mut target: File = file::create(to)?;
+        std::io::copy(&mut source, &mut target)?;
+        target.set_permissions(fs::Permissions::from_mode(mode | 0o600))
+    };
+    let mut copied = copied;
+    copied().at("write", to)
+}

@@ -1,0 +1,75 @@
+//! The quarantine: a private git dir that a confined command sees in place of the repository's.
+//!
+//! It has refs of its own (a snapshot), config, hooks and objects, and borrows the objects of the
+//! repository read-only. Before a command starts, [`Quarantine::prepare`] makes it or brings it up to
+//! date. After the command, [`Quarantine::take`] takes commits and what was staged over: object ids and
+//! a pack that git has verified, nothing else.
+//!
+//! A ref, `refs/sandbox/confined/<sandbox>`, pins what the snapshot names and what was taken, so that
+//! no gc of the repository deletes what a quarantine borrows.
+
+mod config;
+mod import;
+mod inside;
+mod make;
+mod mounts;
+mod snapshot;
+mod take;
+
+use std::path::PathBuf;
+
+use crate::error::{Error, Result};
+use crate::git::Git;
+use crate::repo::Repo;
+use crate::sandbox::{Sandbox, confined, record};
+
+pub use take::take_all;
+
+/// The folder of a quarantine's own that leads to the repository's objects inside the walls, where the
+/// quarantine stands in the place of the common dir.
+pub const BORROWED: &str = "base-objects";
+
+/// How the repository's objects are reached from a quarantine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Borrow {
+    /// As [`BORROWED`] in the common dir: the quarantine is mounted in its place.
+    Mounted,
+    /// Where they are.
+    #[expect(dead_code, reason = "for commands without mounts of their own")]
+    InPlace,
+}
+
+/// The quarantine of one sandbox. The caller holds the repository lock.
+#[derive(Debug)]
+pub struct Quarantine<'a> {
+    repo: &'a Repo,
+    git: Git,
+    sandbox: &'a Sandbox,
+    dir: PathBuf,
+    id: String,
+}
+
+impl<'a> Quarantine<'a> {
+    /// The quarantine of a sandbox, whether or not it is there. `git` holds the repository lock.
+    pub fn of(repo: &'a Repo, git: &Git, sandbox: &'a Sandbox) -> Result<Quarantine<'a>> {
+        let id = record::read(&sandbox.entry).id;
+        let name = sandbox.name();
+        let id = id.ok_or(Error::NotConfinable { name, why: "git sandbox did not make it" })?;
+        let dir = confined::dir(&sandbox.entry);
+        Ok(Quarantine { repo, git: git.at(&repo.common), sandbox, dir, id })
+    }
+
+    /// The name of the sandbox's private git dir.
+    fn name(&self) -> String {
+        self.sandbox.entry.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// The ref that pins what the quarantine borrows.
+    fn pin(&self) -> String {
+        format!("refs/sandbox/confined/{}", self.id)
+    }
+
+    fn fail(&self, why: impl Into<String>) -> Error {
+        Error::NotTaken { name: self.sandbox.name(), why: why.into() }
+    }
+}

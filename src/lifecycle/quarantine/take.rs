@@ -1,0 +1,331 @@
+//! Takes over what confined commands committed and staged.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::error::{Error, Result};
+use crate::git::Git;
+use crate::git::index::Index;
+use crate::git::refs::{self, HEADS};
+use crate::lifecycle::quarantine::import::Incoming;
+use crate::lifecycle::quarantine::inside::{self, Head, Inside};
+use crate::lifecycle::quarantine::snapshot::Refs;
+use crate::lifecycle::quarantine::{Quarantine, snapshot};
+use crate::repo::Repo;
+use crate::sandbox::confined;
+use crate::sandbox::record::Synced;
+use crate::sandbox::{Sandbox, State, in_use, record};
+use crate::sys::lock::Lock;
+use crate::sys::{crash_point, file};
+use crate::ui::out::Out;
+use crate::ui::words::{counted, shell_word};
+
+/// The message in the reflog of a branch that was moved.
+const REASON: &str = "sandbox: confined run";
+
+/// What was taken over from a quarantine.
+#[derive(Debug, Default)]
+pub struct Taken {
+    /// The name of the sandbox.
+    pub name: String,
+    /// The branch that was moved, or HEAD.
+    pub moved: Option<Moved>,
+    /// The ref that has the commits of a branch that was moved outside too.
+    pub aside: Option<String>,
+    /// Whether what is staged inside could not be taken over, because the index outside has changed.
+    pub index_stays: bool,
+    /// What stays in the quarantine.
+    pub left: Vec<Left>,
+}
+
+/// A branch, or a detached HEAD, that was moved to what was committed inside.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The branch; none for a detached HEAD.
+    pub branch: Option<String>,
+    /// How many commits are new.
+    pub commits: u64,
+    /// Where it was.
+    pub from: String,
+    /// Where it is.
+    pub to: String,
+}
+
+/// What stays in a quarantine: a later confined command finds it there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is worded below")]
+pub enum Left {
+    Branch(String),
+    Tag(String),
+    Stash,
+    Operation(&'static str),
+    DetachedHead,
+    SwitchedBranch,
+}
+
+impl Left {
+    fn words(&self) -> String {
+        match self {
+            Left::Branch(name) => format!("branch '{name}'"),
+            Left::Tag(name) => format!("tag '{name}'"),
+            Left::Stash => "a stash".into(),
+            Left::Operation(name) => format!("a {name} in progress"),
+            Left::DetachedHead => "a detached HEAD".into(),
+            Left::SwitchedBranch => "another branch checked out".into(),
+        }
+    }
+}
+
+impl Taken {
+    /// Says what was taken and what was not.
+    pub fn tell(&self, out: Out) {
+        let name = &self.name;
+        if let Some(Moved { branch, commits, from, to }) = &self.moved {
+            let into = branch.as_ref().map_or("HEAD".into(), |branch| format!("branch '{branch}'"));
+            let range = format!("{}..{}", short(from), short(to));
+            out.note(&format!("took {} into {into} ({range})", counted(*commits, "commit")));
+        }
+        if let Some(aside) = &self.aside {
+            out.warn(&format!("'{name}' was moved outside; what ran inside is at {aside}"));
+        }
+        if self.index_stays {
+            out.warn(&format!("the index of '{name}' was changed outside; it stays as it is"));
+        }
+        if !self.left.is_empty() {
+            let left: Vec<String> = self.left.iter().map(Left::words).collect();
+            let left = match left.split_last() {
+                Some((last, before)) if !before.is_empty() => {
+                    format!("{} and {last}", before.join(", "))
+                }
+                _ => left.concat(),
+            };
+            let word = shell_word(name);
+            out.note(&format!(
+                "'{name}' also holds {left}; git sandbox run --confine {word} reaches them"
+            ));
+        }
+    }
+}
+
+/// Takes over from every quarantine that holds something new and in whose sandbox no command runs.
+/// Returns whether there was one.
+pub fn take_all(repo: &Repo, git: &Git, sandboxes: &[Sandbox], out: Out) -> bool {
+    let mut any = false;
+    for sandbox in sandboxes {
+        if sandbox.state != State::Ready || !confined::is_waiting(&sandbox.entry) {
+            continue;
+        }
+        let Ok(Some(_own)) = Lock::if_free(&in_use::lock_path(&sandbox.entry)) else { continue };
+        any = true;
+        match Quarantine::of(repo, git, sandbox).and_then(|quarantine| quarantine.take()) {
+            Ok(taken) => taken.tell(out),
+            Err(error) => out.warn(&error.to_string()),
+        }
+    }
+    any
+}
+
+impl Quarantine<'_> {
+    /// Takes over what was committed and staged inside. No command runs in the sandbox, and the caller
+    /// holds its lock.
+    pub fn take(&self) -> Result<Taken> {
+        let entry = &self.sandbox.entry;
+        let nothing = Taken { name: self.sandbox.name(), ..Taken::default() };
+        if !confined::is_waiting(entry) {
+            return Ok(nothing);
+        }
+        let taken = self.take_new(nothing);
+        taken.map_err(|error| match error {
+            Error::Git { why, .. } => self.fail(why),
+            Error::Io { .. } => self.fail(error.to_string()),
+            other => other,
+        })
+    }
+
+    fn take_new(&self, mut taken: Taken) -> Result<Taken> {
+        let entry = &self.sandbox.entry;
+        let before = file::read(&entry.join(super::make::SNAPSHOT)).unwrap_or_default();
+        let before = snapshot::parse(&String::from_utf8_lossy(&before));
+        let synced = record::read(entry).confined.unwrap_or_else(|| self.first(&before));
+        inside::check(&self.dir, &synced.name).map_err(|why| self.fail(why))?;
+        let inside = Inside::read(&self.dir, &synced.name)?;
+        let own = self.own_ref();
+        let new = match &own {
+            Some(own) => inside.refs.get(own).map(|named| named.id.clone()),
+            None => inside.detached_at(),
+        };
+        let incoming = Incoming::of(self.repo, &self.git, entry, &self.dir)?;
+        crash_point::reached();
+        let is_on_it = match (&own, inside.head()) {
+            (Some(own), Some(Head::On(name))) => *own == name,
+            (None, Some(Head::Detached(_))) => true,
+            _ => false,
+        };
+        let tree = match is_on_it {
+            true => self.tree_inside(&inside, &incoming)?,
+            false => None,
+        };
+        let extra = self.bring(&incoming, &inside, new.iter().chain(&tree))?;
+        crash_point::reached();
+        self.hold(&extra)?;
+        crash_point::reached();
+        let (old, agreed) = (self.sandbox.head.as_ref(), synced.head.as_ref());
+        let mut agrees = true;
+        if let (Some(new), Some(old)) = (&new, old)
+            && new != old
+            && Some(new) != agreed
+        {
+            if Some(old) == agreed {
+                taken.moved = Some(self.update(own.as_deref(), old, new)?);
+            } else if !self.contains(old, new)? {
+                agrees = false;
+                taken.aside = Some(self.put_aside(new)?);
+            }
+        }
+        crash_point::reached();
+        if let Some(tree) = tree.filter(|tree| agrees && Some(tree) != synced.tree.as_ref()) {
+            taken.index_stays = !self.take_index(&tree, synced.tree.as_deref())?;
+        }
+        crash_point::reached();
+        drop(incoming);
+        taken.left = self.left(&inside, &before, is_on_it);
+        self.remember_after(&synced, agrees)?;
+        Ok(taken)
+    }
+
+    /// How a quarantine stood when it was made, where that was not written down any more.
+    fn first(&self, before: &Refs) -> Synced {
+        let head = match self.own_ref() {
+            Some(own) => before.get(&own).map(|named| named.id.clone()),
+            None => self.sandbox.head.clone(),
+        };
+        Synced { name: self.name(), head, tree: self.staged_tree().ok().flatten(), inside: None }
+    }
+
+    /// Brings `wanted` into the repository, and all other commits that the quarantine names, where
+    /// those are whole. Returns those others.
+    fn bring<'a>(
+        &self,
+        incoming: &Incoming,
+        inside: &Inside,
+        wanted: impl Iterator<Item = &'a String>,
+    ) -> Result<BTreeSet<String>> {
+        let wanted: BTreeSet<String> = wanted.cloned().collect();
+        let pin = self.pinned()?;
+        let without: Vec<&str> = pin.iter().chain(&self.sandbox.head).map(String::as_str).collect();
+        let known = incoming.known(&inside.ids()?)?;
+        let of_kind = |kinds: &[&str]| -> BTreeSet<String> {
+            let found = known.iter().filter(|(_, kind)| kinds.contains(&kind.as_str()));
+            found.map(|(id, _)| id.clone()).collect()
+        };
+        let all: BTreeSet<String> =
+            wanted.union(&of_kind(&["commit", "tag", "tree"])).cloned().collect();
+        if incoming.take(&all, &without).is_ok() {
+            return Ok(of_kind(&["commit"]));
+        }
+        // An object of an old reflog entry may be gone; what the branch needs is not.
+        incoming.take(&wanted, &without)?;
+        Ok(BTreeSet::new())
+    }
+
+    /// The tree of the index inside. Its entries are read by ourselves and given to git one by one,
+    /// which refuses names such as `.git`. `None` where a conflict is staged or it is not understood.
+    fn tree_inside(&self, inside: &Inside, incoming: &Incoming) -> Result<Option<String>> {
+        let path = inside.private().join("index");
+        let Some(index) = Index::read(&path, self.repo.id_length()) else { return Ok(None) };
+        if index.has_conflict() {
+            return Ok(None);
+        }
+        let copy = self.sandbox.entry.join("sandbox.index");
+        let _ = fs::remove_file(&copy);
+        let call = |words: [&'static str; 3]| incoming.call(words).env("GIT_INDEX_FILE", &copy);
+        let made = call(["update-index", "-z", "--index-info"]).ask_with(index.records());
+        let tree = made.and_then(|made| match made.ok() {
+            true => call(["write-tree", "--missing-ok", "--"]).ask(),
+            false => Err(self.fail(made.why())),
+        });
+        let _ = fs::remove_file(&copy);
+        let tree = tree?;
+        match tree.ok() {
+            true => Ok(Some(String::from_utf8_lossy(&tree.stdout).trim().to_owned())),
+            false => Err(self.fail(tree.why())),
+        }
+    }
+
+    /// Moves the branch, or a detached HEAD, from where it was to what was committed inside.
+    fn update(&self, own: Option<&str>, old: &str, new: &str) -> Result<Moved> {
+        let git_dir = self.git_dir_option();
+        let call = self.git.look([git_dir]).args(["update-ref", "-m", REASON]);
+        let call = match own {
+            Some(name) => call.args([name, new, old]),
+            None => call.args(["--no-deref", "HEAD", new, old]),
+        };
+        call.done("move the branch")?;
+        let range = format!("{old}..{new}");
+        let count = self.git.look(["rev-list", "--count", &range]).line("count commits")?;
+        let branch = own.map(|own| refs::short(own.as_ref()).to_string_lossy().into_owned());
+        let commits = count.to_string_lossy().parse().unwrap_or(0);
+        Ok(Moved { branch, commits, from: old.to_owned(), to: new.to_owned() })
+    }
+
+    /// Gives commits a ref of their own, because the branch was moved outside too.
+    fn put_aside(&self, new: &str) -> Result<String> {
+        let name = format!("refs/sandbox/confined-heads/{}", self.id);
+        self.git.look(["update-ref", &name, new]).done("keep what ran inside")?;
+        Ok(name)
+    }
+
+    /// Stages what was staged inside. Returns false where the index was changed outside meanwhile.
+    fn take_index(&self, tree: &str, before: Option<&str>) -> Result<bool> {
+        if self.staged_tree()?.as_deref() != before {
+            return Ok(false);
+        }
+        let git_dir = self.git_dir_option();
+        let call = self.git.look([git_dir]).args(["read-tree", "-i", "-m", tree]);
+        call.done("stage what was staged inside")?;
+        Ok(true)
+    }
+
+    /// What stays in the quarantine and is no part of what was taken.
+    fn left(&self, inside: &Inside, before: &Refs, is_on_it: bool) -> Vec<Left> {
+        let own = self.own_ref();
+        let mut left = Vec::new();
+        for (name, named) in &inside.refs {
+            let same = before.get(name).is_some_and(|before| before.id == named.id);
+            if same || Some(name) == own.as_ref() {
+                continue;
+            }
+            if let Some(branch) = name.strip_prefix(HEADS) {
+                left.push(Left::Branch(branch.to_owned()));
+            } else if let Some(tag) = name.strip_prefix("refs/tags/") {
+                left.push(Left::Tag(tag.to_owned()));
+            } else if name == "refs/stash" {
+                left.push(Left::Stash);
+            }
+        }
+        let operation = confined::operation(&self.sandbox.entry);
+        left.extend(operation.map(Left::Operation));
+        if !is_on_it && operation.is_none() {
+            left.push(match inside.detached_at() {
+                Some(_) => Left::DetachedHead,
+                None => Left::SwitchedBranch,
+            });
+        }
+        left
+    }
+
+    /// Writes down that nothing is left to take. Where the two disagree, what they last agreed on stays.
+    fn remember_after(&self, synced: &Synced, agrees: bool) -> Result<()> {
+        if agrees {
+            return self.remember();
+        }
+        let entry = &self.sandbox.entry;
+        let inside = confined::fingerprint(entry, &synced.name);
+        let confined = Some(Synced { inside, ..synced.clone() });
+        record::write(entry, &record::Facts { confined, ..record::read(entry) })
+    }
+}
+
+fn short(id: &str) -> &str {
+    id.get(..7).unwrap_or(id)
+}

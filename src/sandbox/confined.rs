@@ -1,0 +1,67 @@
+//! The quarantine of a sandbox: the private git dir that confined commands see in place of the
+//! repository's, `<private git dir>/confined`.
+//!
+//! What is in it was written by a command that is not trusted: its text is only searched for object
+//! ids, and no git is started there outside of the walls.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::repo::name;
+use crate::sandbox::{operation_in, record};
+
+/// The quarantine of a private git dir, whether or not it is there.
+pub fn dir(entry: &Path) -> PathBuf {
+    entry.join("confined")
+}
+
+/// Whether there is a quarantine.
+pub fn is_there(entry: &Path) -> bool {
+    dir(entry).symlink_metadata().is_ok()
+}
+
+/// Whether a quarantine names objects that were not taken over yet. What cannot be read counts.
+pub fn is_waiting(entry: &Path) -> bool {
+    if !is_there(entry) {
+        return false;
+    }
+    let Some(synced) = record::read(entry).confined else { return true };
+    let inside = fingerprint(entry, &synced.name);
+    inside.is_none() || inside != synced.inside
+}
+
+/// The operation in progress inside a quarantine.
+pub fn operation(entry: &Path) -> Option<&'static str> {
+    let synced = record::read(entry).confined?;
+    operation_in(&dir(entry).join("worktrees").join(synced.name), |_| false)
+}
+
+/// A fingerprint of refs, reflogs, index and operations in a quarantine: it changes with every file
+/// that is written there. `None` where a file cannot be looked at.
+pub fn fingerprint(entry: &Path, name: &str) -> Option<String> {
+    let top = dir(entry);
+    let private = Path::new("worktrees").join(name);
+    let parts = ["HEAD", "packed-refs", "refs", "logs"].map(PathBuf::from);
+    let mut todo: Vec<PathBuf> = parts.into_iter().chain([private]).collect();
+    let mut lines = Vec::new();
+    while let Some(part) = todo.pop() {
+        let path = top.join(&part);
+        let meta = match fs::symlink_metadata(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            other => other.ok()?,
+        };
+        let times = (meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec());
+        let text = part.as_os_str().as_bytes().escape_ascii();
+        lines.push(format!("{text} {} {} {times:?}", meta.ino(), meta.size()));
+        if meta.is_dir() {
+            for file in fs::read_dir(&path).ok()? {
+                todo.push(part.join(file.ok()?.file_name()));
+            }
+        }
+    }
+    lines.sort();
+    Some(name::hash(OsStr::new(&lines.join("\n"))))
+}

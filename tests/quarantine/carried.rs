@@ -1,0 +1,101 @@
+//! Removal, restore, the vault, rename and gc carry a quarantine along.
+
+use super::{Confined, took};
+use crate::fixture::diff::same;
+use crate::fixture::files::tree;
+use crate::fixture::reap::reap;
+use crate::fixture::run::succeeds;
+use crate::fixture::state::collect_garbage;
+use crate::fixture::trash::trashed;
+
+/// A quarantine with a branch and a stash of its own, which were not taken.
+#[track_caller]
+fn filled() -> (Confined, String) {
+    let it = Confined::new();
+    it.git(&["switch", "--quiet", "-c", "side"]);
+    let side = it.commit("side", "side\n");
+    it.git(&["switch", "--quiet", "box"]);
+    it.commit("one", "1\n");
+    it.look();
+    (it, side)
+}
+
+/// Asserts that a confined command finds everything again.
+#[track_caller]
+fn is_whole(it: &Confined, side: &str) {
+    it.prepare();
+    assert_eq!(it.git(&["rev-parse", "side"]), side);
+    assert_eq!(it.git(&["status", "--short"]), "");
+    let (before, tip) = (it.outside("box"), it.commit("more", "more\n"));
+    let said = it.look();
+    assert!(said.starts_with(&took("1 commit", &before, &tip)), "{said}");
+    assert_eq!(it.outside("box"), tip);
+}
+
+#[test]
+fn a_removed_sandbox_comes_back_with_its_quarantine() {
+    let (it, side) = filled();
+    let before = tree(&it.dir(), &[]);
+    succeeds(it.test.run(&["rm", "box"]));
+    collect_garbage(&it.test);
+    succeeds(it.test.run(&["restore", "box"]));
+    same(&tree(&it.dir(), &[]), &before);
+    is_whole(&it, &side);
+}
+
+#[test]
+fn a_quarantine_comes_back_from_the_vault() {
+    let (it, side) = filled();
+    succeeds(it.test.run(&["rm", "box"]));
+    let output = reap(&it.test, 15, &[]).output();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(trashed(&it.test).is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    it.test.git(&["reflog", "expire", "--expire=now", "--all"]);
+    collect_garbage(&it.test);
+    succeeds(it.test.run(&["restore", "box"]));
+    is_whole(&it, &side);
+}
+
+#[test]
+fn a_renamed_sandbox_keeps_its_quarantine() {
+    let (mut it, side) = filled();
+    succeeds(it.test.run(&["rename", "box", "other"]));
+    it.path = it.test.at("other");
+    succeeds(it.test.run(&["show", "--mounts", "other"]));
+    assert_eq!(it.git(&["rev-parse", "side"]), side);
+    let tip = it.commit("more", "more\n");
+    succeeds(it.test.run(&["show", "other", "--json"]));
+    assert_eq!(it.outside("other"), tip);
+}
+
+#[test]
+fn a_gc_of_the_repository_takes_nothing_that_a_quarantine_borrows() {
+    let it = Confined::new();
+    it.test.git(&["branch", "-m", "main", "old"]);
+    it.test.git(&["checkout", "--quiet", "--orphan", "main"]);
+    it.test.git(&["commit", "--quiet", "-m", "anew"]);
+    it.test.git(&["branch", "-D", "old"]);
+    // The branch of the sandbox is rewritten outside too.
+    let tree = it.test.git(&["rev-parse", "box^{tree}"]);
+    let other = it.test.git(&["commit-tree", "-m", "rewritten", &tree]);
+    it.test.git_in(&it.path, &["update-ref", "refs/heads/box", &other]);
+    it.test.git(&["reflog", "expire", "--expire=now", "--all"]);
+    collect_garbage(&it.test);
+    let tip = it.commit("one", "1\n");
+    let said = it.look();
+    assert!(said.starts_with("warning: 'box' was moved outside; what ran inside is at "), "{said}");
+    assert_eq!(it.outside("box"), other);
+    assert_eq!(it.outside(&format!("{tip}^{{commit}}")), tip);
+    assert_eq!(it.test.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[test]
+fn a_second_name_of_the_private_git_dir_is_learned() {
+    let (it, side) = filled();
+    succeeds(it.test.run(&["rm", "box"]));
+    succeeds(it.test.run(&["restore", "box", "--as", "again"]));
+    let it = Confined { path: it.test.at("again"), ..it };
+    succeeds(it.test.run(&["show", "--mounts", "again"]));
+    assert_eq!(it.git(&["rev-parse", "side"]), side);
+    assert_eq!(it.git(&["status", "--short"]), "");
+}

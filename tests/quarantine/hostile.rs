@@ -1,0 +1,190 @@
+//! A confined command can write anything into its quarantine: nothing of it runs, and nothing but
+//! verified objects gets out.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use super::{Confined, took};
+use crate::fixture::files::write;
+use crate::fixture::traps::{nothing_ran, set_traps, trap};
+
+/// Runs git inside with input. Returns its stdout.
+#[track_caller]
+fn fed(it: &Confined, words: &[&str], input: &[u8]) -> String {
+    let mut command = it.command(words);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+/// Where a loose object of the quarantine is.
+fn object(it: &Confined, id: &str) -> PathBuf {
+    it.dir().join("objects").join(&id[..2]).join(&id[2..])
+}
+
+/// Asserts that nothing is taken over, that this is said, and that it counts as work.
+#[track_caller]
+fn stays(it: &Confined, before: &str) {
+    let said = it.look();
+    let lead = "warning: cannot take what ran in 'box': ";
+    assert!(said.starts_with(lead) && said.ends_with("; it stays in the sandbox\n"), "{said}");
+    assert_eq!(it.outside("box"), before);
+    assert_eq!(it.test.git(&["fsck", "--strict", "--no-dangling"]), "");
+    let output = it.test.run(&["rm", "box"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("work of a confined command that was not taken over"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(it.dir().is_dir());
+}
+
+#[test]
+fn a_tree_with_a_git_dir_is_refused() {
+    let it = Confined::new();
+    let before = it.outside("box");
+    let blob = fed(&it, &["hash-object", "-w", "--stdin"], b"[core]\n\tfsmonitor = x\n");
+    let inner = fed(&it, &["mktree"], format!("100644 blob {blob}\tconfig\n").as_bytes());
+    let tree = fed(&it, &["mktree"], format!("040000 tree {inner}\t.git\n").as_bytes());
+    let commit = it.git(&["commit-tree", "-m", "bad", "-p", "HEAD", &tree]);
+    it.git(&["update-ref", "refs/heads/box", &commit]);
+    stays(&it, &before);
+}
+
+#[test]
+fn an_object_that_lies_about_its_name_is_refused() {
+    let it = Confined::new();
+    let before = it.outside("box");
+    let tip = it.commit("one", "1\n");
+    let (one, other) = (
+        it.git(&["rev-parse", "HEAD:one"]),
+        fed(&it, &["hash-object", "-w", "--stdin"], b"other\n"),
+    );
+    fs::remove_file(object(&it, &one)).unwrap();
+    fs::rename(object(&it, &other), object(&it, &one)).unwrap();
+    stays(&it, &before);
+    assert_ne!(it.outside("box"), tip);
+}
+
+#[test]
+fn missing_objects_are_refused() {
+    let it = Confined::new();
+    let before = it.outside("box");
+    it.commit("one", "1\n");
+    fs::remove_file(object(&it, &it.git(&["rev-parse", "HEAD:one"]))).unwrap();
+    stays(&it, &before);
+}
+
+#[test]
+fn a_ref_that_is_no_id_is_not_followed() {
+    let it = Confined::new();
+    let before = it.outside("box");
+    it.commit("one", "1\n");
+    for text in ["--upload-pack=x\n", "HEAD\n", "ref: ../../../HEAD\n", "ref: refs/heads/box\n", ""]
+    {
+        write(&it.dir().join("refs/heads/box"), text);
+        let said = it.look();
+        assert_eq!(said, "", "{text:?}");
+        assert_eq!(it.outside("box"), before, "{text:?}");
+    }
+}
+
+#[test]
+fn a_symbolic_ref_in_the_place_of_the_branch_counts_by_its_commit() {
+    let it = Confined::new();
+    let before = it.outside("box");
+    let tip = it.commit("one", "1\n");
+    it.git(&["branch", "side"]);
+    it.git(&["symbolic-ref", "refs/heads/box", "refs/heads/side"]);
+    let said = it.look();
+    assert!(said.starts_with(&took("1 commit", &before, &tip)), "{said}");
+    assert_eq!(it.test.git(&["symbolic-ref", "-q", "HEAD"]), "refs/heads/main");
+    assert_eq!(it.test.git(&["for-each-ref", "--format=%(symref)", "refs/heads/box"]), "");
+    assert_eq!(it.outside("box"), tip);
+}
+
+#[test]
+fn what_leads_elsewhere_is_not_believed() {
+    let it = Confined::new();
+    // Another repository of the user's, with a commit that nobody gave away.
+    let secret = it.test.init("secret", &[]);
+    let hidden = it.test.commit(&secret, "key", "secret\n");
+    let before = it.outside("box");
+    let objects = secret.join(".git/objects");
+    write(&it.dir().join("objects/info/alternates"), &format!("{}\n", objects.display()));
+    write(&it.dir().join("refs/heads/box"), &format!("{hidden}\n"));
+    stays(&it, &before);
+    let found = it.test.command("git", &it.test.app()).args(["cat-file", "-e", &hidden]).output();
+    assert!(!found.unwrap().status.success());
+}
+
+#[test]
+fn grafts_and_replace_refs_of_a_quarantine_do_not_count() {
+    let it = Confined::new();
+    let before = it.outside("box");
+    let tip = it.commit("one", "1\n");
+    write(&it.dir().join("info/grafts"), &format!("{tip}\n"));
+    let other = it.git(&["commit-tree", "-m", "other", "HEAD^{tree}"]);
+    it.git(&["replace", &tip, &other]);
+    let said = it.look();
+    assert!(said.starts_with(&took("1 commit", &before, &tip)), "{said}");
+    assert_eq!(it.test.git(&["rev-parse", "box~1"]), before);
+    assert_eq!(it.test.git(&["replace", "--list"]), "");
+}
+
+#[test]
+fn config_hooks_and_attributes_of_a_quarantine_run_nothing() {
+    let it = Confined::new();
+    let (before, tip) = (it.outside("box"), it.commit("one", "1\n"));
+    set_traps(&it.test, &it.dir(), &it.path);
+    let config = it.dir().join("config");
+    it.test.git(&["config", "--unset", "core.fsmonitor"]);
+    for (key, name) in
+        [("core.fsmonitor", "fsmonitor"), ("core.sshCommand", "ssh"), ("diff.external", "diff")]
+    {
+        let value = trap(&it.test, name);
+        it.test.git(&["config", "--file", &config.to_string_lossy(), key, &value]);
+    }
+    write(&it.private().join("config.worktree"), "[core]\n\tfsmonitor = ./x\n");
+    assert_eq!(it.look(), took("1 commit", &before, &tip));
+    it.prepare();
+    nothing_ran(&it.test, "taking over");
+}
+
+#[test]
+fn symlinks_in_a_quarantine_are_not_followed() {
+    for part in ["refs", "objects", "objects/info", "logs", "worktrees"] {
+        let it = Confined::new();
+        let before = it.outside("box");
+        it.commit("one", "1\n");
+        let victim = it.test.home.join("victim");
+        fs::create_dir(&victim).unwrap();
+        write(&victim.join("file"), "the user's\n");
+        fs::rename(it.dir().join(part), it.test.home.join("aside")).unwrap();
+        symlink(&victim, it.dir().join(part)).unwrap();
+        stays(&it, &before);
+        let output = it.test.run(&["show", "--mounts", "box"]).output();
+        assert_eq!(output.status.code(), Some(1), "{part}");
+        assert_eq!(crate::fixture::files::names_in(&victim), ["file"], "{part}");
+    }
+}
+
+#[test]
+fn a_git_dir_in_an_index_does_not_get_out() {
+    let it = Confined::new();
+    let before = it.outside("box");
+    let blob = fed(&it, &["hash-object", "-w", "--stdin"], b"x\n");
+    it.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},0git/config")]);
+    it.git(&["rm", "--quiet", "--cached", ".gitignore"]);
+    let index = it.private().join("index");
+    let mut bytes = fs::read(&index).unwrap();
+    let at = bytes.windows(11).position(|part| part == b"0git/config").unwrap();
+    bytes[at] = b'.';
+    fs::write(&index, bytes).unwrap();
+    assert_eq!(it.look(), "");
+    assert_eq!(it.outside("box"), before);
+    assert_eq!(it.test.git_in(&it.path, &["ls-files"]), "a\nb\ndir/c\nfile\nlink\ntool");
+}
