@@ -104,10 +104,12 @@ pub fn items(repo: &Repo, place: &Place) -> Vec<Result<Item>> {
     items
 }
 
-/// Every private git dir outside of git's registry.
+/// Every private git dir outside of git's registry. A name with a dot first is one that is still on
+/// its way back from the vault.
 pub fn privates(common: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(private_home(common)).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let whole = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
+    let folders = whole.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
     folders.sort();
     folders

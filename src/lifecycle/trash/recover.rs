@@ -1,7 +1,8 @@
 //! What a crash left of a removal or a restore is finished or undone.
 
 use crate::error::{Error, Result};
-use crate::lifecycle::trash::{Item, Trash, restore};
+use crate::lifecycle::trash::{Item, Trash, private_home, restore};
+use crate::lifecycle::vault::Vault;
 use crate::repo::{Worktree, Worktrees, held, kept};
 use crate::sandbox::journal::{Journal, Stage, TREE};
 use crate::sandbox::mark::Pin;
@@ -25,7 +26,7 @@ impl Trash<'_> {
             note(self.recover_registered(tree));
         }
         for item in self.items() {
-            note(self.recover_item(&item, worktrees));
+            note(self.recover_item(&item, worktrees, out));
         }
         note(self.adopt_stored(worktrees, out));
         changed
@@ -79,7 +80,7 @@ impl Trash<'_> {
         Ok(journal)
     }
 
-    fn recover_item(&self, item: &Item, worktrees: &Worktrees) -> Result<bool> {
+    fn recover_item(&self, item: &Item, worktrees: &Worktrees, out: Out) -> Result<bool> {
         let Item { at, private, journal } = item;
         let there = item.tree().symlink_metadata().is_ok();
         match (&journal.stage, private) {
@@ -107,8 +108,23 @@ impl Trash<'_> {
             (Stage::Restoring(_), None) => drop(journal.at_stage(Stage::Trashed, at)?),
             (Stage::Trashed, Some(_)) => return self.renew(journal),
             (Stage::Trashed | Stage::Removing, None) => return self.adopt(item),
-            (Stage::PutAway | Stage::Unpacking | Stage::Purging, _) => return Ok(false),
+            (Stage::Unpacking, _) => return self.undo_unpacking(item, out),
+            (Stage::PutAway | Stage::Purging, _) => return Ok(false),
         }
+        Ok(true)
+    }
+
+    /// Deletes what an interrupted restore from the vault made, unless a folder is in its place already:
+    /// the next restore completes that.
+    fn undo_unpacking(&self, item: &Item, out: Out) -> Result<bool> {
+        let id = &item.journal.id;
+        let places = [item.tree(), private_home(&self.repo.common).join(id)];
+        let vault = Vault::at(&self.place.root, &self.git, out);
+        let is_stored = vault.clear_unpacked(id, &places)?;
+        if !is_stored || places.iter().any(|place| place.symlink_metadata().is_ok()) {
+            return Ok(false);
+        }
+        Journal::remove(&item.at)?;
         Ok(true)
     }
 
