@@ -218,6 +218,11 @@ fn commit_at(git: &Git, id: &str) -> Result<Option<String>> {
     }
 }
 
+/// Whether the repository has the ref of `id`.
+pub fn is_kept(git: &Git, common: &Path, id: &str) -> Result<bool> {
+    Ok(commit_at(&git.at(common), id)?.is_some())
+}
+
 /// Drops the refs of `id`, for a removal that did not happen.
 pub fn let_go(git: &Git, common: &Path, id: &str) -> Result<()> {
     let git = git.at(common);

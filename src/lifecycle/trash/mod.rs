@@ -29,8 +29,10 @@ use crate::repo::Repo;
 use crate::repo::place::Place;
 use crate::sandbox::journal::{Journal, Stage, TREE};
 use crate::sandbox::mark::{Pin, TRASH, TRASH_BESIDE};
+use crate::sandbox::record;
 use crate::sys::clock::Time;
 use crate::sys::dir;
+use crate::sys::path::{self, Presence};
 
 /// The trash of one repository, whose lock must be held.
 #[derive(Debug)]
@@ -116,8 +118,8 @@ pub fn privates(common: &Path) -> Vec<PathBuf> {
 }
 
 /// The item that a private git dir is one half of. The other half is where its pin says or, after the
-/// root was moved, in the root's trash. In a copy of a repository it belongs to the original, as long
-/// as that has it.
+/// root was moved, in the root's trash. In a copy of a repository it belongs to the original: as long
+/// as that has it, and where it is in the trash no more as long as the original is there.
 fn item_of(private: &Path, pin: &Pin, trash: &[PathBuf], common: &Path) -> Result<Option<Item>> {
     let moved = || trash.iter().find(|folder| folder.ends_with(&pin.id)).cloned();
     let mut at = pin.at.clone();
@@ -129,6 +131,10 @@ fn item_of(private: &Path, pin: &Pin, trash: &[PathBuf], common: &Path) -> Resul
         at = moved;
     }
     let Some(journal) = journal.filter(|journal| journal.id == pin.id) else {
+        let made_in = record::read(private).common.filter(|made_in| made_in != common);
+        if made_in.is_some_and(|original| path::presence(&original) == Presence::There) {
+            return Ok(None);
+        }
         let why = format!("its files are not at '{}'", pin.at.display());
         return Err(Error::Damaged { name: pin.id.clone(), why });
     };
