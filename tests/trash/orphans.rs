@@ -366,12 +366,13 @@ fn what_a_deleted_repository_put_away_comes_back_as_a_plain_folder() {
             test.init("app", &[]);
         }
         let dir = if made_anew { test.app() } else { test.home.clone() };
-        let lost: String = lost
+        let lost: Vec<String> = lost
             .iter()
             .map(|name| {
                 format!("warning: 'tree/{name}' cannot be brought back: its repository lost it\n")
             })
             .collect();
+        let lost = lost.concat();
         test.run_in(&dir, words)
             .stdout("$ROOT/box\n")
             .stderr(&format!(
