@@ -1,11 +1,16 @@
 //! What a crash left of a removal or a restore is finished or undone.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use crate::error::{Error, Result};
 use crate::lifecycle::trash::{Item, Trash, private_home, restore};
 use crate::lifecycle::vault::Vault;
 use crate::repo::{Worktree, Worktrees, held, kept};
 use crate::sandbox::journal::{Journal, Stage, TREE};
 use crate::sandbox::mark::Pin;
+use crate::sandbox::record;
 use crate::sys::file;
 use crate::ui::out::Out;
 
@@ -58,8 +63,10 @@ impl Trash<'_> {
                 let why = "its journal is lost".to_owned();
                 return Err(Error::Damaged { name: pin.id, why });
             }
-            // Neither journal nor files where they should be: the disk they are on is away.
-            None if !tree.record.path.join(".git").exists() => return Ok(false),
+            // Neither journal nor files where they should be: the disk that they are on may be away.
+            None if !tree.record.path.join(".git").exists() && !is_trash_there(&pin, entry) => {
+                return Ok(false);
+            }
             None => self.undo(&pin, None, entry)?,
         }
         Ok(true)
@@ -134,4 +141,12 @@ impl Trash<'_> {
         kept::renew(&self.git, &self.repo.common, commit, &journal.id)?;
         Ok(false)
     }
+}
+
+/// Whether the trash that a pin names is there, so that a journal that is not in it was never written.
+/// It is on the device that the sandbox was on; without files there is nothing that could be away.
+fn is_trash_there(pin: &Pin, entry: &Path) -> bool {
+    let trash = pin.at.parent().and_then(|trash| fs::symlink_metadata(trash).ok());
+    let device = trash.map(|meta| meta.dev());
+    pin.folder_gone || (device.is_some() && device == record::read(entry).device)
 }
