@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_pin_survives_git() {
         let locked = Some(Text::Bytes(vec![b'a', b'\n', 0xff]));
-        let pin = Pin { id: "x-1".into(), at: "/.trash/x-1".into(), locked };
+        let pin = Pin { id: "x-1".into(), at: "/.trash/x-1".into(), locked, folder_gone: false };
         let reason = format!("{PINNED}{}", serde_json::to_string(&pin).unwrap());
         assert!(!reason.contains('\n'));
         assert_eq!(Pin::parse(&reason), Some(pin));
