@@ -108,6 +108,18 @@ fn verify(git: &Git, held: &Held) -> Result<()> {
     }
 }
 
+/// Whether the repository has a commit, without fetching it.
+pub fn has(git: &Git, common: &Path, commit: &str) -> Result<bool> {
+    let git = git.at(common);
+    let call = git.look(["cat-file", "--batch-check=%(objecttype)"]);
+    let call = call.env("GIT_ALLOW_PROTOCOL", "none").env("GIT_NO_LAZY_FETCH", "1");
+    let answer = call.ask_with(format!("{commit}\n").into_bytes())?;
+    match answer.ok() {
+        true => Ok(answer.stdout.trim_ascii() == b"commit"),
+        false => Err(Error::Git { doing: "find what was kept".into(), why: answer.why() }),
+    }
+}
+
 /// Makes the ref of `id` again from the commit in its journal, if it vanished.
 pub fn renew(git: &Git, common: &Path, commit: &str, id: &str) -> Result<()> {
     let git = git.at(common);
@@ -204,6 +216,11 @@ fn commit_at(git: &Git, id: &str) -> Result<Option<String>> {
         // No answer is not the answer that it is gone.
         _ => Err(Error::Git { doing: "find what was kept".into(), why: answer.why() }),
     }
+}
+
+/// Whether the repository has the ref of `id`.
+pub fn is_kept(git: &Git, common: &Path, id: &str) -> Result<bool> {
+    Ok(commit_at(&git.at(common), id)?.is_some())
 }
 
 /// Drops the refs of `id`, for a removal that did not happen.

@@ -113,10 +113,12 @@ fn is_there(common: &Path) -> bool {
     common.join("objects").is_dir()
 }
 
-/// The common dir that a private git dir lies in, whether it is there or not.
+/// The common dir that a private git dir lies in, whether it is there or not: in git's registry or,
+/// for what was restored as a plain folder, where those of removed sandboxes are.
 pub fn common_of(entry: &Path) -> Option<PathBuf> {
-    let worktrees = entry.parent()?;
-    (worktrees.file_name()? == "worktrees").then(|| worktrees.parent().map(Path::to_owned))?
+    let home = entry.parent()?;
+    let is_home = ["worktrees", "sandbox"].iter().any(|name| home.ends_with(name));
+    is_home.then(|| home.parent().map(Path::to_owned))?
 }
 
 fn folders(home: &Path) -> Vec<PathBuf> {

@@ -86,13 +86,21 @@ pub struct Pin {
     /// The user's own lock, byte for byte.
     #[serde(skip_serializing_if = "Option::is_none")]
     locked: Option<Text>,
+    /// Whether its folder was gone, so that the trash gets no files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub folder_gone: bool,
 }
 
 impl Pin {
     /// The pin for a private git dir that may have a lock of its own.
     pub fn new(id: &str, at: PathBuf, entry: &Path) -> Pin {
         let locked = file::read_small(&entry.join("locked")).ok().map(Text::from);
-        Pin { id: id.to_owned(), at, locked }
+        Pin { id: id.to_owned(), at, locked, folder_gone: false }
+    }
+
+    /// The same pin for a private git dir whose folder was gone.
+    pub fn without_folder(self) -> Pin {
+        Pin { folder_gone: true, ..self }
     }
 
     /// The same pin for another folder of the trash.
@@ -156,7 +164,7 @@ mod tests {
     #[test]
     fn a_pin_survives_git() {
         let locked = Some(Text::Bytes(vec![b'a', b'\n', 0xff]));
-        let pin = Pin { id: "x-1".into(), at: "/.trash/x-1".into(), locked };
+        let pin = Pin { id: "x-1".into(), at: "/.trash/x-1".into(), locked, folder_gone: false };
         let reason = format!("{PINNED}{}", serde_json::to_string(&pin).unwrap());
         assert!(!reason.contains('\n'));
         assert_eq!(Pin::parse(&reason), Some(pin));

@@ -5,7 +5,7 @@ use std::fs;
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
-use crate::fixture::files::write;
+use crate::fixture::files::{chmod, write};
 use crate::fixture::merge::{Scene, Target};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::work::submodule;
@@ -177,6 +177,23 @@ fn a_ref_that_a_hook_refuses_to_move_leaves_everything_as_it_was() {
             same(&scene.state(), &before);
             scene.nothing_is_left();
         }
+    }
+}
+
+#[test]
+fn a_change_of_every_sort_is_taken_back() {
+    for target in [Target::Here, Target::Sandbox] {
+        let scene = Scene::new(target);
+        let (test, path) = (&scene.test, &scene.path);
+        chmod(&path.join("a"), 0o755);
+        fs::remove_file(path.join("b")).unwrap();
+        std::os::unix::fs::symlink("a", path.join("b")).unwrap();
+        fs::remove_file(path.join("dir/c")).unwrap();
+        test.git_in(path, &["commit", "--quiet", "--all", "-m", "every sort"]);
+        before_it_moves(&scene, "echo not today >&2; exit 1");
+        scene.refused(&[], "error: cannot merge 'box' into 'dev': ref updates aborted by hook\n");
+        fs::remove_file(test.app().join(".git/hooks/reference-transaction")).unwrap();
+        scene.merges(&["--keep"], "merged 'box' into 'dev': 3 commits, fast-forward\n");
     }
 }
 

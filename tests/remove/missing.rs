@@ -150,3 +150,29 @@ fn one_that_was_only_moved_within_the_root_is_not_forgotten() {
         .ok();
     assert_eq!(test.git_in(&test.at("moved"), &["status", "--porcelain"]), "?? work");
 }
+
+#[test]
+fn a_crash_at_any_step_of_forgetting_is_mended_by_the_next_command() {
+    for step in 1..60 {
+        let (test, path) = with_box();
+        commit(&test, &path, "a", "committed\n");
+        write(&path.join("new"), "staged\n");
+        test.git_in(&path, &["add", "new"]);
+        fs::remove_dir_all(&path).unwrap();
+        let crashed = test.run(&["rm", "box"]).crashes_at(step);
+        test.run(&["rm", "--force", "no-such"]).ok();
+        // Forgotten by then, or by this.
+        let fixed = test.run(&["doctor", "--fix"]).output();
+        let said = String::from_utf8_lossy(&fixed.stderr);
+        assert!(fixed.status.success(), "step {step}: {said}");
+        collect_garbage(&test);
+        test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+        assert_eq!(fs::read_to_string(path.join("new")).unwrap(), "staged\n", "step {step}");
+        assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "committed\n", "step {step}");
+        if !crashed {
+            assert!(step > 5, "only {step} steps");
+            return;
+        }
+    }
+    panic!("more steps than that");
+}

@@ -208,3 +208,52 @@ fn the_timer_runs_the_quiet_daily_reap() {
     assert_eq!(trashed(&test).len(), 1);
     assert!(!test.run(&["reap", "--quiet"]).output().status.success());
 }
+
+/// A repository whose sandbox `box` was put away with work in it. Returns the state of the sandbox
+/// before that, too.
+fn stored() -> (Test, PathBuf, String) {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box", "The", "task"]);
+    commit(&test, &path, "a", "committed\n");
+    write(&path.join("mine"), "untracked\n");
+    write(&path.join("staged"), "staged\n");
+    test.git_in(&path, &["add", "staged"]);
+    let before = state(&test, &path);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    (test, path, before)
+}
+
+#[test]
+fn a_repository_that_is_moved_finds_what_it_put_away_before() {
+    for made_anew in [false, true] {
+        let (test, path, before) = stored();
+        succeeds(test.run(&["reap", "--purge"]));
+        let moved = test.home.join("moved");
+        fs::rename(test.app(), &moved).unwrap();
+        if made_anew {
+            test.init("app", &[]);
+        }
+        let listed = test.run_in(&moved, &["restore", "--names"]);
+        listed.stdout("box\nbox-ID\n").ok();
+        let run = test.run_in(&moved, &["restore", "box"]);
+        run.stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+        same(&state(&test, &path), &before.replace("/app/.git/", "/moved/.git/"));
+        test.run_in(&moved, &["restore"]).stderr("nothing to bring back\n").ok();
+    }
+}
+
+#[test]
+fn a_copy_of_a_repository_leaves_what_was_removed_to_the_original() {
+    let (test, path, before) = stored();
+    let copy = test.home.join("copy");
+    let cp = std::process::Command::new("cp").arg("-a").arg(test.app()).arg(&copy).status();
+    assert!(cp.unwrap().success());
+    for _ in 0..2 {
+        test.run_in(&copy, &["restore"]).stderr("nothing to bring back\n").ok();
+        test.run_in(&copy, &["reap"]).stderr("nothing to clean up (0 sandboxes)\n").ok();
+        // In the second round it is in the vault.
+        succeeds(test.run(&["reap", "--purge"]));
+    }
+    succeeds(test.run(&["restore", "box"]));
+    same(&state(&test, &path), &before);
+}

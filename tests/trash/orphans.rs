@@ -12,6 +12,7 @@ use crate::fixture::run::{succeeds, without_power};
 use crate::fixture::state::state;
 use crate::fixture::time::{after, set_time, set_times};
 use crate::fixture::trash::{id_of, only_one, trashed, wait_for_trash};
+use crate::fixture::work::commit;
 use crate::fixture::{Run, Test};
 
 /// A home with a repository `zoo`, gone since, whose sandbox `fix` has work in it.
@@ -337,4 +338,60 @@ fn what_was_removed_before_its_repository_was_out_of_reach_comes_back_whole() {
     test.run(&["doctor"]).stderr("all is well\n").ok();
     test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
     same(&state(&test, &path), &before);
+}
+
+/// A removed sandbox that was put away, and whose repository was deleted then.
+fn put_away_and_deleted() -> (Test, PathBuf) {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    commit(&test, &path, "committed", "lost with the repository\n");
+    write(&path.join("mine"), "untracked\n");
+    write(&path.join("staged"), "staged\n");
+    test.git_in(&path, &["add", "staged"]);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    succeeds(test.run(&["reap", "--purge"]));
+    fs::remove_dir_all(test.app()).unwrap();
+    (test, path)
+}
+
+#[test]
+fn what_a_deleted_repository_put_away_comes_back_as_a_plain_folder() {
+    for made_anew in [false, true] {
+        let (test, path) = put_away_and_deleted();
+        let (words, lost): (&[&str], &[&str]) = match made_anew {
+            true => (&["restore", "box"], &["committed"]),
+            false => (&["restore", "--all", "box"], &["committed", "file"]),
+        };
+        if made_anew {
+            test.init("app", &[]);
+        }
+        let dir = if made_anew { test.app() } else { test.home.clone() };
+        let lost: Vec<String> = lost
+            .iter()
+            .map(|name| {
+                format!("warning: 'tree/{name}' cannot be brought back: its repository lost it\n")
+            })
+            .collect();
+        let lost = lost.concat();
+        test.run_in(&dir, words)
+            .stdout("$ROOT/box\n")
+            .stderr(&format!(
+                "{lost}warning: its index, reflog and logs stay in the vault as 'box-ID'\n\
+                 restored 'box'\n\
+                 it is a plain folder: its repository no longer knows it\n"
+            ))
+            .ok();
+        assert_eq!(fs::read_to_string(path.join("mine")).unwrap(), "untracked\n");
+        assert_eq!(fs::read_to_string(path.join("staged")).unwrap(), "staged\n");
+        assert_eq!(path.join("file").exists(), made_anew);
+        assert!(trashed(&test).is_empty());
+        // Nothing of it is left in the new repository, and the folder is no secret.
+        assert!(!made_anew || !test.app().join(".git/worktrees").exists());
+        let listed = test.run_in(&dir, &["list", "--all", "--names"]).output();
+        assert_eq!(String::from_utf8_lossy(&listed.stdout), "box\n");
+        let rows = test.run_in(&dir, &["restore", "--all", "--json"]).output();
+        let rows: serde_json::Value = serde_json::from_slice(&rows.stdout).unwrap();
+        assert_eq!(rows[0]["place"], "vault");
+        assert_eq!(rows.as_array().unwrap().len(), 1);
+    }
 }

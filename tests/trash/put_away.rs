@@ -231,10 +231,16 @@ fn a_crash_at_any_step_of_coming_back_loses_nothing() {
             assert!(step > 5, "only {step} steps");
             return;
         }
+        succeeds(test.run(&["new", "other"]));
+        let half_made = |folder: &Path| {
+            let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+            names.filter(|name| name.to_string_lossy().starts_with(".unpacking-")).count()
+        };
+        let folders = trashed(&test).into_iter().chain([test.app().join(".git/sandbox")]);
+        assert_eq!(folders.map(|folder| half_made(&folder)).sum::<usize>(), 0, "step {step}");
         if !path.exists() {
             succeeds(test.run(&["restore", "box"]));
         }
-        succeeds(test.run(&["new", "other"]));
         same(&state(&test, &path), &before);
     }
     panic!("more than {MANY} steps");

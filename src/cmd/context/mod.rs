@@ -14,13 +14,14 @@ use crate::lifecycle::vault::{Stored, Vault};
 use crate::lifecycle::{background, recover};
 use crate::repo::place::Place;
 use crate::repo::root::Root;
-use crate::repo::{Repo, Seen, Worktree, Worktrees};
+use crate::repo::{Repo, Seen, Worktree, Worktrees, kept};
 use crate::sandbox::all_repos::{self, Everywhere};
 use crate::sandbox::journal::Journal;
 use crate::sandbox::reporter::Reporter;
 use crate::sandbox::{self, Sandbox, State, confined};
 use crate::sys::clock::{self, Time};
 use crate::sys::lock::Lock;
+use crate::sys::path::{self, Presence};
 use crate::ui::out::{Out, When};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -191,8 +192,22 @@ impl Here {
     /// What the vault has of this repository, with the bytes that it stores of each. What it cannot
     /// read is warned of.
     pub fn stored(&self, out: Out) -> Result<Vec<(Journal, u64)>> {
-        let ours = |journal: &Journal| journal.common.as_ref() == Some(&self.repo.common);
-        Ok(stored(&self.vault(out), out)?.into_iter().filter(|(it, _)| ours(it)).collect())
+        let stored = stored(&self.vault(out), out)?;
+        Ok(stored.into_iter().filter(|(journal, _)| self.is_ours(journal)).collect())
+    }
+
+    /// Whether an item of the vault is of this repository: it records this path, or it records one
+    /// where its kept ref is no longer, and that ref is here, so that the repository was moved.
+    fn is_ours(&self, journal: &Journal) -> bool {
+        let Repo { git, common, .. } = &self.repo;
+        let Some(recorded) = &journal.common else { return false };
+        let is_there = || match path::presence(recorded) {
+            Presence::Absent => Ok(false),
+            Presence::There => kept::is_kept(git, recorded, &journal.id),
+            Presence::Unknown => Ok(true),
+        };
+        let is_here = || kept::is_kept(git, common, &journal.id).unwrap_or(false);
+        recorded == common || (is_here() && !is_there().unwrap_or(true))
     }
 
     /// Every linked worktree, spares and those of merges included.
@@ -238,7 +253,7 @@ impl Here {
         let items = trash::items(&self.repo, &self.place).into_iter().flatten();
         let stored = self.vault(Out::new(When::Never)).items().unwrap_or_default();
         let stored = stored.into_iter().filter_map(|item| Some(journal_of(item).ok()?.0));
-        let stored = stored.filter(|journal| journal.common.as_ref() == Some(&self.repo.common));
+        let stored = stored.filter(|journal| goes_by(journal) && self.is_ours(journal));
         let journals = items.map(|item| item.journal).chain(stored).filter(goes_by);
         journals.max_by(|one, other| one.removed.cmp(&other.removed)).map(|journal| journal.id)
     }

@@ -135,7 +135,8 @@ fn entry_of(folder: &Path, named: &Path, common: &Path) -> Option<PathBuf> {
     if named.parent() == Some(&registry) {
         return (path::presence(named) == Presence::There).then(|| named.to_owned());
     }
-    let entry = registry.join(named.file_name()?);
+    let named_registry = named.parent()?.ends_with("worktrees");
+    let entry = registry.join(named.file_name().filter(|_| named_registry)?);
     let recorded = record::read(&entry).common;
     let proved = recorded.is_some() && recorded == common_of(named);
     (proved && all_repos::is_orphan(folder)).then_some(entry)

@@ -15,7 +15,8 @@ use crate::cmd::context::{Here, describes, lock_repo, stored, tell};
 use crate::error::{Error, Result};
 use crate::git::{Git, refs};
 use crate::lifecycle::background;
-use crate::lifecycle::trash::{self, Attached, Item, orphan, put_away};
+use crate::lifecycle::trash::put_away::{self, Unpacked};
+use crate::lifecycle::trash::{self, Attached, Item, orphan};
 use crate::lifecycle::vault::Vault;
 use crate::repo::{Repo, name};
 use crate::sandbox;
@@ -191,31 +192,36 @@ fn restore(args: &Args, out: &mut Out, found: &Found) -> Result<u8> {
         // Looked up again under the lock: another command may have been faster.
         return bring_back(args, *out, &here, &lock, &journal.id);
     }
-    let (item, missing) = match found {
-        Found::Trash(item) => (item.clone(), Vec::new()),
+    let unpacked = match found {
+        Found::Trash(item) => Unpacked { item: item.clone(), missing: Vec::new() },
         Found::Vault(journal, _, root) => {
             let _lock = Lock::folder(root, *out)?;
             let vault = Vault::at(root, &Git::here()?, *out);
-            let unpacked = put_away::unpack(journal, &vault, root, None, None)?;
-            (unpacked.item, unpacked.missing)
+            put_away::unpack(journal, &vault, root, None, None)?
         }
     };
+    let item = &unpacked.item;
     let root = item.at.parent().and_then(Path::parent).unwrap_or(&item.at);
     let _lock = Lock::folder(root, *out)?;
-    let path = orphan::restore(&item, folder(args).as_deref(), clock::now()?)?;
+    let path = orphan::restore(item, folder(args).as_deref(), clock::now()?)?;
     if let Found::Vault(journal, ..) = found
-        && missing.is_empty()
+        && unpacked.is_whole()
     {
         Vault::at(root, &Git::here()?, *out).forget(&journal.id)?;
     }
-    say_missing(&missing, *out);
+    say_missing(found, &unpacked, *out);
     say(args, *out, &item.journal, &path, said(&Attached::PlainFolder))
 }
 
-/// Names the files whose bytes are lost with their repository.
-fn say_missing(missing: &[PathBuf], out: Out) {
-    for path in missing {
+/// Names what did not come back from the vault: files whose bytes are lost with their repository, and
+/// the private git dir of a plain folder.
+fn say_missing(found: &Found, unpacked: &Unpacked, out: Out) {
+    for path in &unpacked.missing {
         out.warn(&format!("'{}' cannot be brought back: its repository lost it", path.display()));
+    }
+    if matches!(found, Found::Vault(..)) && unpacked.leaves_private() {
+        let id = &unpacked.item.journal.id;
+        out.warn(&format!("its index, reflog and logs stay in the vault as '{id}'"));
     }
 }
 
@@ -228,18 +234,16 @@ fn bring_back(args: &Args, out: Out, here: &Here, lock: &Lock, word: &str) -> Re
     let found = found_in(here, out)?;
     let found = chosen(&found, word)?;
     let (folder, trash) = (folder(args), here.trash(lock));
-    let (item, missing) = match found {
-        Found::Trash(item) => (item.clone(), Vec::new()),
-        Found::Vault(journal, ..) => {
-            let unpacked = trash.unpack(journal, &here.vault(out))?;
-            (unpacked.item, unpacked.missing)
-        }
+    let unpacked = match found {
+        Found::Trash(item) => Unpacked { item: item.clone(), missing: Vec::new() },
+        Found::Vault(journal, ..) => trash.unpack(journal, &here.vault(out))?,
     };
-    let (path, attached) = trash.restore(&item, folder.as_deref(), &here.worktrees)?;
-    if missing.is_empty() {
+    let item = &unpacked.item;
+    let (path, attached) = trash.restore(item, folder.as_deref(), &here.worktrees)?;
+    if unpacked.is_whole() {
         here.vault(out).forget(&item.journal.id)?;
     }
-    say_missing(&missing, out);
+    say_missing(found, &unpacked, out);
     say(args, out, &item.journal, &path, said(&attached))
 }
 

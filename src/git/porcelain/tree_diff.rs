@@ -22,6 +22,8 @@ pub struct Change {
 pub struct Blob {
     /// What it is.
     pub kind: Kind,
+    /// Whether it is an executable file.
+    pub is_executable: bool,
     /// Its object id.
     pub id: String,
 }
@@ -83,7 +85,7 @@ fn blob(mode: &str, id: &str) -> Option<Option<Blob>> {
         _ => return None,
     };
     let hex = id.len() >= 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    hex.then(|| Some(Blob { kind, id: id.to_owned() }))
+    hex.then(|| Some(Blob { kind, is_executable: mode == "100755", id: id.to_owned() }))
 }
 
 /// An entry of an index.
@@ -151,7 +153,8 @@ mod tests {
         let found = staged(text.as_bytes());
         let told = found.iter().map(|entry| (entry.path.to_str().unwrap(), entry.is_left_out));
         assert_eq!(told.collect::<Vec<_>>(), [("a b", false), ("sub", true)]);
-        assert_eq!(found[1].blob, Blob { kind: Kind::Submodule, id: A.to_owned() });
+        let (kind, id) = (Kind::Submodule, A.to_owned());
+        assert_eq!(found[1].blob, Blob { kind, is_executable: false, id });
         fuzz::damaged(&[text.as_bytes()], |bytes| drop(staged(bytes)));
     }
 }

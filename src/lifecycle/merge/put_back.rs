@@ -146,7 +146,7 @@ impl PutBack<'_> {
         meta: &Metadata,
         raw: Option<&String>,
     ) -> Result<bool> {
-        let Some(Blob { kind, id }) = &change.new else { return Ok(false) };
+        let Some(Blob { kind, id, .. }) = &change.new else { return Ok(false) };
         let path = self.checkout.path.join(&change.path);
         match kind {
             Kind::Symlink if meta.is_symlink() => {

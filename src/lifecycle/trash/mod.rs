@@ -29,8 +29,10 @@ use crate::repo::Repo;
 use crate::repo::place::Place;
 use crate::sandbox::journal::{Journal, Stage, TREE};
 use crate::sandbox::mark::{Pin, TRASH, TRASH_BESIDE};
+use crate::sandbox::record;
 use crate::sys::clock::Time;
 use crate::sys::dir;
+use crate::sys::path::{self, Presence};
 
 /// The trash of one repository, whose lock must be held.
 #[derive(Debug)]
@@ -104,18 +106,20 @@ pub fn items(repo: &Repo, place: &Place) -> Vec<Result<Item>> {
     items
 }
 
-/// Every private git dir outside of git's registry.
+/// Every private git dir outside of git's registry. A name with a dot first is one that is still on
+/// its way back from the vault.
 pub fn privates(common: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(private_home(common)).into_iter().flatten().flatten();
-    let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    let whole = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
+    let folders = whole.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
     let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
     folders.sort();
     folders
 }
 
 /// The item that a private git dir is one half of. The other half is where its pin says or, after the
-/// root was moved, in the root's trash. In a copy of a repository it belongs to the original, as long
-/// as that has it.
+/// root was moved, in the root's trash. In a copy of a repository it belongs to the original: as long
+/// as that has it, and where it is in the trash no more as long as the original is there.
 fn item_of(private: &Path, pin: &Pin, trash: &[PathBuf], common: &Path) -> Result<Option<Item>> {
     let moved = || trash.iter().find(|folder| folder.ends_with(&pin.id)).cloned();
     let mut at = pin.at.clone();
@@ -127,6 +131,10 @@ fn item_of(private: &Path, pin: &Pin, trash: &[PathBuf], common: &Path) -> Resul
         at = moved;
     }
     let Some(journal) = journal.filter(|journal| journal.id == pin.id) else {
+        let made_in = record::read(private).common.filter(|made_in| made_in != common);
+        if made_in.is_some_and(|original| path::presence(&original) == Presence::There) {
+            return Ok(None);
+        }
         let why = format!("its files are not at '{}'", pin.at.display());
         return Err(Error::Damaged { name: pin.id.clone(), why });
     };

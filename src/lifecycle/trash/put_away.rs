@@ -33,6 +33,18 @@ pub struct Unpacked {
     pub missing: Vec<PathBuf>,
 }
 
+impl Unpacked {
+    /// Whether the private git dir stays in the vault: without its repository it is of no use.
+    pub fn leaves_private(&self) -> bool {
+        self.item.private.is_none() && !self.item.journal.orphan
+    }
+
+    /// Whether everything came back, so that the vault can let go of it.
+    pub fn is_whole(&self) -> bool {
+        self.missing.is_empty() && !self.leaves_private()
+    }
+}
+
 impl Trash<'_> {
     /// Puts an item away: stores, compares, then deletes what was stored.
     pub fn put_away(
@@ -73,10 +85,13 @@ impl Trash<'_> {
         carry_out(&item, vault, base, &is_precious, progress)
     }
 
-    /// Brings an item back from the vault into the trash.
+    /// Brings an item back from the vault into the trash. Its private git dir comes along only if this
+    /// repository has what was kept for it: another one may stand at the old path by now.
     pub fn unpack(&self, journal: &Journal, vault: &Vault) -> Result<Unpacked> {
         let root = self.place.safe_root()?;
-        let private = match journal.orphan {
+        let has = |commit: &String| kept::has(&self.git, &self.repo.common, commit);
+        let knows_it = journal.kept.as_ref().map_or(Ok(true), has)?;
+        let private = match journal.orphan || !knows_it {
             true => None,
             false => Some(self.home()?.join(&journal.id)),
         };

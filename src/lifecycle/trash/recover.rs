@@ -1,10 +1,16 @@
 //! What a crash left of a removal or a restore is finished or undone.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use crate::error::{Error, Result};
-use crate::lifecycle::trash::{Item, Trash, restore};
+use crate::lifecycle::trash::{Item, Trash, private_home, restore};
+use crate::lifecycle::vault::Vault;
 use crate::repo::{Worktree, Worktrees, held, kept};
 use crate::sandbox::journal::{Journal, Stage, TREE};
 use crate::sandbox::mark::Pin;
+use crate::sandbox::record;
 use crate::sys::file;
 use crate::ui::out::Out;
 
@@ -25,7 +31,7 @@ impl Trash<'_> {
             note(self.recover_registered(tree));
         }
         for item in self.items() {
-            note(self.recover_item(&item, worktrees));
+            note(self.recover_item(&item, worktrees, out));
         }
         note(self.adopt_stored(worktrees, out));
         changed
@@ -57,8 +63,10 @@ impl Trash<'_> {
                 let why = "its journal is lost".to_owned();
                 return Err(Error::Damaged { name: pin.id, why });
             }
-            // Neither journal nor files where they should be: the disk they are on is away.
-            None if !tree.record.path.join(".git").exists() => return Ok(false),
+            // Neither journal nor files where they should be: the disk that they are on may be away.
+            None if !tree.record.path.join(".git").exists() && !is_trash_there(&pin, entry) => {
+                return Ok(false);
+            }
             None => self.undo(&pin, None, entry)?,
         }
         Ok(true)
@@ -79,7 +87,7 @@ impl Trash<'_> {
         Ok(journal)
     }
 
-    fn recover_item(&self, item: &Item, worktrees: &Worktrees) -> Result<bool> {
+    fn recover_item(&self, item: &Item, worktrees: &Worktrees, out: Out) -> Result<bool> {
         let Item { at, private, journal } = item;
         let there = item.tree().symlink_metadata().is_ok();
         match (&journal.stage, private) {
@@ -107,8 +115,23 @@ impl Trash<'_> {
             (Stage::Restoring(_), None) => drop(journal.at_stage(Stage::Trashed, at)?),
             (Stage::Trashed, Some(_)) => return self.renew(journal),
             (Stage::Trashed | Stage::Removing, None) => return self.adopt(item),
-            (Stage::PutAway | Stage::Unpacking | Stage::Purging, _) => return Ok(false),
+            (Stage::Unpacking, _) => return self.undo_unpacking(item, out),
+            (Stage::PutAway | Stage::Purging, _) => return Ok(false),
         }
+        Ok(true)
+    }
+
+    /// Deletes what an interrupted restore from the vault made, unless a folder is in its place already:
+    /// the next restore completes that.
+    fn undo_unpacking(&self, item: &Item, out: Out) -> Result<bool> {
+        let id = &item.journal.id;
+        let places = [item.tree(), private_home(&self.repo.common).join(id)];
+        let vault = Vault::at(&self.place.root, &self.git, out);
+        let is_stored = vault.clear_unpacked(id, &places)?;
+        if !is_stored || places.iter().any(|place| place.symlink_metadata().is_ok()) {
+            return Ok(false);
+        }
+        Journal::remove(&item.at)?;
         Ok(true)
     }
 
@@ -118,4 +141,12 @@ impl Trash<'_> {
         kept::renew(&self.git, &self.repo.common, commit, &journal.id)?;
         Ok(false)
     }
+}
+
+/// Whether the trash that a pin names is there, so that a journal that is not in it was never written.
+/// It is on the device that the sandbox was on; without files there is nothing that could be away.
+fn is_trash_there(pin: &Pin, entry: &Path) -> bool {
+    let trash = pin.at.parent().and_then(|trash| fs::symlink_metadata(trash).ok());
+    let device = trash.map(|meta| meta.dev());
+    pin.folder_gone || (device.is_some() && device == record::read(entry).device)
 }

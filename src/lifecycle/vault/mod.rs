@@ -169,6 +169,17 @@ impl Vault {
         unpack::unpack(&self.repository, &header, repository, &folders)
     }
 
+    /// Deletes what an interrupted [`Vault::unpack`] made beside these places, if the vault has the
+    /// item. Returns whether it has.
+    pub fn clear_unpacked(&self, id: &str, places: &[PathBuf]) -> Result<bool> {
+        if !self.has(id)? {
+            return Ok(false);
+        }
+        let _lock = self.repository.open()?;
+        places.iter().try_for_each(|place| places::clear(place))?;
+        Ok(true)
+    }
+
     /// Every item, in the order of their ids.
     pub fn items(&self) -> Result<Vec<Stored>> {
         if !self.repository.exists()? {

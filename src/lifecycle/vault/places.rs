@@ -45,12 +45,8 @@ impl Places {
     /// Makes a new folder beside each place; one that a crash left is deleted.
     pub fn begin(folders: &[(Part, PathBuf)]) -> Result<Places> {
         let targets = folders.iter().map(|(part, place)| {
-            let mut name = OsString::from(".unpacking-");
-            name.push(place.file_name().unwrap_or_default());
-            let made = place.with_file_name(name);
-            if made.symlink_metadata().is_ok() {
-                delete::tree(&made).at("delete", &made)?;
-            }
+            clear(place)?;
+            let made = beside(place);
             dir::make(&made)?;
             let top = open_top(&made).map_err(io::Error::from).at("open", &made)?;
             Ok(Target { part: *part, made, place: place.clone(), top: Rc::new(top) })
@@ -107,6 +103,22 @@ impl Places {
             crash_point::reached();
         }
         Ok(())
+    }
+}
+
+/// The folder in which everything is made that is then moved to a place.
+fn beside(place: &Path) -> PathBuf {
+    let mut name = OsString::from(".unpacking-");
+    name.push(place.file_name().unwrap_or_default());
+    place.with_file_name(name)
+}
+
+/// Deletes what an interrupted unpacking made beside a place. The vault has all of it.
+pub fn clear(place: &Path) -> Result<()> {
+    let made = beside(place);
+    match made.symlink_metadata() {
+        Ok(_) => delete::tree(&made).at("delete", &made),
+        Err(_) => Ok(()),
     }
 }
 
