@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::cli::args::Args;
 use crate::cli::spec::{ALL_IDLE, BACKGROUND, NEXT, RESTART, TMUX};
-use crate::cmd::context::Here;
 use crate::cmd::context::session::Start;
+use crate::cmd::context::{Here, walls};
 use crate::error::{Error, Result};
 use crate::lifecycle::assign;
 use crate::repo::Repo;
@@ -57,12 +57,14 @@ fn there(args: &Args, here: &Here, sandbox: &Sandbox, out: Out) -> Result<u8> {
     record::protect(&sandbox.entry)?;
     if args.has(&TMUX) {
         start.say_who_else(out);
-        return tmux::open(&here.own_name(), &start.session, &args.command_line, out);
+        let options = walls::options(args);
+        return tmux::open(&here.own_name(), &start.session, &options, &args.command_line, out);
     }
     if args.has(&BACKGROUND) {
         start.background(out)?;
         return Ok(0);
     }
+    start.tell_walls(out);
     start.introduce(None, out);
     dir::touch(&sandbox.path, here.now)?;
     start.session.foreground(&start.what, out)
