@@ -11,20 +11,20 @@ __git_sandbox_commands='new list show path diff rename run stop wait merge rm re
 __git_sandbox_options ()
 {
 	case $1 in
-	new) echo '--name= --branch= --from= --detach --count= --pr= --with-changes --dir= --root= --author= --no-run --background --restart --restart= --json --color= -h --help' ;;
+	new) echo '--name= --branch= --from= --detach --count= --pr= --with-changes --dir= --root= --author= --no-run --background --restart --restart= --confine --confine= --no-confine --network= --json --color= -h --help' ;;
 	list) echo '--all --wide --sort= --watch --names --describe -z --root= --json --color= -h --help' ;;
 	show) echo '--log --follow --mounts --root= --json --color= -h --help' ;;
 	path) echo '--color= -h --help' ;;
 	diff) echo '--stat --name-only --json --color= -h --help' ;;
 	rename) echo '--root= --color= -h --help' ;;
-	run) echo '--background --restart --restart= --tmux --all --next= --author= --color= -h --help' ;;
+	run) echo '--background --restart --restart= --tmux --all --next= --author= --confine --confine= --no-confine --network= --color= -h --help' ;;
 	stop) echo '--rm -f --force --release --timeout= --all --root= --color= -h --help' ;;
 	wait) echo '--all --timeout= --root= --color= -h --help' ;;
 	merge) echo '--into= --ff-only --squash --rebase -m --message= --branch= --keep --delete-branch -n --dry-run --root= --json --color= -h --help' ;;
 	rm) echo '-f --force -n --dry-run --delete-branch --root= --json --color= -h --help' ;;
 	restore) echo '--as= --all --names --describe --root= --json --color= -h --help' ;;
 	reap) echo '-n --dry-run --merged --older-than= -f --force --purge --all --root= --json --color= -h --help' ;;
-	doctor) echo '--fix --root= --json --color= -h --help' ;;
+	doctor) echo '--fix --confine --root= --json --color= -h --help' ;;
 	setup) echo '--agent= --timer --uninstall --function= --print= --color= -h --help' ;;
 	hook) echo '--color= -h --help' ;;
 	esac
@@ -45,6 +45,8 @@ __git_sandbox_value ()
 	'new --root') kind='folder' ;;
 	'new --author') kind='text' ;;
 	'new --restart') kind='text' next=no ;;
+	'new --confine') kind='words full landlock' next=no ;;
+	'new --network') kind='words on off hosts' ;;
 	'new --color') kind='words auto always never' ;;
 	'list --sort') kind='words name age agent work' ;;
 	'list --root') kind='folder' ;;
@@ -58,6 +60,8 @@ __git_sandbox_value ()
 	'run --restart') kind='text' next=no ;;
 	'run --next') kind='text' ;;
 	'run --author') kind='text' ;;
+	'run --confine') kind='words full landlock' next=no ;;
+	'run --network') kind='words on off hosts' ;;
 	'run --color') kind='words auto always never' ;;
 	'stop --timeout') kind='text' ;;
 	'stop --root') kind='folder' ;;

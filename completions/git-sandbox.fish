@@ -25,7 +25,7 @@ function __git_sandbox_where
     set -l bare
     switch $command
         case new
-            set valued --name --branch --from --count --pr --dir --root --author --color
+            set valued --name --branch --from --count --pr --dir --root --author --network --color
             set runs yes
             set bare
         case list
@@ -39,7 +39,7 @@ function __git_sandbox_where
         case rename
             set valued --root --color
         case run
-            set valued --next --author --color
+            set valued --next --author --network --color
             set runs yes
             set bare 1
         case stop
@@ -193,6 +193,9 @@ complete -c git-sandbox -n '__git_sandbox_in new' -l author -x -d 'author and co
 complete -c git-sandbox -n '__git_sandbox_in new' -l no-run -d 'only create it, even with sandbox.agent set'
 complete -c git-sandbox -n '__git_sandbox_in new' -l background -d 'run it in the background, with a log'
 complete -c git-sandbox -n '__git_sandbox_in new' -l restart -f -d 'start it again when it fails, until n quick failures in a row (5)'
+complete -c git-sandbox -n '__git_sandbox_in new' -l confine -f -a 'full landlock' -d 'let it change nothing but its sandbox, and read no secrets; '\''landlock'\'' is weaker'
+complete -c git-sandbox -n '__git_sandbox_in new' -l no-confine -d 'do not confine it, whatever config and the sandbox'\''s record say'
+complete -c git-sandbox -n '__git_sandbox_in new' -l network -x -a 'on off hosts' -d 'what a confined command reaches: all, nothing, or the hosts of sandbox.confineHost'
 complete -c git-sandbox -n '__git_sandbox_in new' -l json -d 'print the answer as JSON'
 complete -c git-sandbox -n '__git_sandbox_in new' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
 complete -c git-sandbox -n '__git_sandbox_in new' -s h -d 'show the usage'
@@ -241,6 +244,9 @@ complete -c git-sandbox -n '__git_sandbox_in run' -l tmux -d 'run it in a window
 complete -c git-sandbox -n '__git_sandbox_in run' -l all -d 'in every sandbox that has a task and is idle'
 complete -c git-sandbox -n '__git_sandbox_in run' -l next -x -d 'give this task to the next idle sandbox, and run it there'
 complete -c git-sandbox -n '__git_sandbox_in run' -l author -x -d 'author and committer there, as '\''Name <email>'\'''
+complete -c git-sandbox -n '__git_sandbox_in run' -l confine -f -a 'full landlock' -d 'let it change nothing but its sandbox, and read no secrets; '\''landlock'\'' is weaker'
+complete -c git-sandbox -n '__git_sandbox_in run' -l no-confine -d 'do not confine it, whatever config and the sandbox'\''s record say'
+complete -c git-sandbox -n '__git_sandbox_in run' -l network -x -a 'on off hosts' -d 'what a confined command reaches: all, nothing, or the hosts of sandbox.confineHost'
 complete -c git-sandbox -n '__git_sandbox_in run' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
 complete -c git-sandbox -n '__git_sandbox_in run' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in run' -l help -d 'show the options with their meaning'
@@ -309,6 +315,7 @@ complete -c git-sandbox -n '__git_sandbox_in reap' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in reap' -l help -d 'show the options with their meaning'
 complete -c git-sandbox -n '__git_sandbox_operand reap 0' -a '(__git_sandbox_removed)'
 complete -c git-sandbox -n '__git_sandbox_in doctor' -l fix -d 'repair what can be repaired without losing anything'
+complete -c git-sandbox -n '__git_sandbox_in doctor' -l confine -d 'say whether this machine can confine commands, and what it lacks'
 complete -c git-sandbox -n '__git_sandbox_in doctor' -l root -x -a '(__git_sandbox_folder)' -d 'keep sandboxes below this folder instead of sandbox.root'
 complete -c git-sandbox -n '__git_sandbox_in doctor' -l json -d 'print the answer as JSON'
 complete -c git-sandbox -n '__git_sandbox_in doctor' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'

@@ -67,6 +67,9 @@ pub enum Error {
     OtherHook { path: PathBuf, event: &'static str },
     BadEvent { why: String },
     NoHome,
+    NoHomeToHide,
+    NotConfined { name: String, why: String, hints: Vec<String> },
+    InsideWalls { command: &'static str },
     NotInstalledByUs { path: PathBuf },
     Interrupted { signal: u8 },
     ClosedPipe,
@@ -211,6 +214,13 @@ impl fmt::Display for Error {
             }
             Error::BadEvent { why } => write!(f, "cannot understand the event on stdin: {why}"),
             Error::NoHome => f.write_str("cannot install anything: HOME is not set"),
+            Error::NoHomeToHide => {
+                f.write_str("cannot confine anything: HOME is not a folder that could be hidden")
+            }
+            Error::NotConfined { name, why, .. } => write!(f, "cannot confine '{name}': {why}"),
+            Error::InsideWalls { command } => {
+                write!(f, "cannot use 'git sandbox {command}' here: this command is confined")
+            }
             Error::NotInstalledByUs { path } => {
                 write!(f, "'{}' is in the way: it is not from git sandbox setup", path.display())
             }

@@ -9,6 +9,8 @@ pub enum Job {
     Reap,
     /// Looking after the spares of this repository, below this root.
     Spares(Option<OsString>),
+    /// Becoming a confined command: a policy and the command's words.
+    Confine(Vec<OsString>),
 }
 
 impl Job {
@@ -21,6 +23,7 @@ impl Job {
         match first.to_str()? {
             REAP_JOB => Some(Job::Reap),
             SPARES_JOB => Some(Job::Spares(words.next())),
+            CONFINE_JOB => Some(Job::Confine(words.collect())),
             _ => None,
         }
     }
@@ -30,5 +33,7 @@ impl Job {
 const REAP_JOB: &str = "__reap";
 /// How a timer starts the daily reaper, in words that a person understands.
 const TIMED_REAP: [&str; 3] = ["reap", "--all", "--quiet"];
+/// How our program is started inside the walls around a command.
+const CONFINE_JOB: &str = "__confine";
 /// How the job of spares is started.
 const SPARES_JOB: &str = "__spares";

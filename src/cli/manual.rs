@@ -13,6 +13,7 @@ pub const AFTER: &[(&str, &str)] = &[
     ("WHERE SANDBOXES LIVE", PLACES),
     ("WHAT CANNOT BE LOST", SAFETY),
     ("RUNS", RUNS),
+    ("CONFINEMENT", CONFINEMENT),
     ("MERGING", MERGING),
     ("RETENTION", RETENTION),
     ("CONFIGURATION", CONFIGURATION),
@@ -172,6 +173,28 @@ Claude Code::
 works in the sandbox of that name. When it ends, a sandbox without work goes to the trash; its branch
 stays. `setup --agent claude --uninstall` takes the hooks out again.";
 
+const CONFINEMENT: &str = "
+With --confine a command can commit, branch, rebase and build in its sandbox, and can change nothing else:
+not the main worktree, other sandboxes, other branches, config, hooks or the home. It sees none of your other
+processes, and no file outside of the system, the sandbox and what `sandbox.confineRead` names. It gets a
+short list of variables: PATH, HOME, the user, terminal, locale, time zone and editor, author and committer,
+and what `sandbox.confineEnv` names.
+
+At the place of the git dir it finds a private one, with copies of config and hooks and a snapshot of the
+branches; objects are borrowed. The home, `/tmp` and `/dev/shm` are empty folders that vanish with the command.
+
+The full level needs Linux, `bwrap`(1) and user namespaces, and uses Landlock and seccomp besides. Where a
+machine cannot do it, nothing is started; `git sandbox doctor --confine` says why, and what to do.
+
+The network is on unless --network or `sandbox.confineNetwork` says otherwise. With `hosts` the command has a
+network of its own, in which only a proxy can be reached, as HTTPS_PROXY and HTTP_PROXY say; programs that do
+not heed these variables reach nothing, and it cannot make sockets of the Unix kind.
+
+Settings count from your own config, `git -c` and the repository's config file, not from files that this
+includes from elsewhere and not from the config of one worktree. Inside, `list`, `show`, `path` and `diff`
+work; other commands of `git sandbox` are refused. Debuggers, and programs that make namespaces of their
+own, such as the sandbox of another agent, do not work inside.";
+
 const MERGING: &str = "
 `git sandbox merge` brings the branch of a sandbox into the one that it started from, into the one
 that --into names or, where none is recorded, into the default branch: the one that `origin/HEAD`
@@ -289,6 +312,32 @@ can be given more than once. If one fails, the sandbox stays, unless --force is 
 Author and committer of what `run` and `new` start in a sandbox, as `Name <email>`. One that was given to
 `new --author` is kept with the sandbox and comes first; `run --author` is for that run alone.
 
+`sandbox.confine`::
+Whether commands that `run` and `new` start are confined: `true`, `false`, or `landlock` for the weaker
+level. --confine and --no-confine come first, then what `new --confine` recorded. Default: false.
+
+`sandbox.confineRead`::
+A path that a confined command may read, which may start with `~/`. It can be given more than once, and
+adds to the defaults: git's own settings, and toolchains in the home such as `~/.cargo`, `~/.rustup`,
+`~/.nvm`, `~/.pyenv`, `~/go` and `~/.local/bin`. An empty value clears the list.
+
+`sandbox.confineWrite`::
+A path that a confined command may change as well: a cache, or the state of an agent. It can be given
+more than once. What holds the home, the system, a git dir, other sandboxes or another worktree is
+refused. A `sandbox.confineRead` inside of it stays read-only; give one for every file there that
+programs of yours run or obey, for the command could change it otherwise.
+
+`sandbox.confineEnv`::
+The name of a variable that a confined command keeps, with `*` for any letters. It can be given more than
+once.
+
+`sandbox.confineNetwork`::
+What a confined command reaches: `on`, `off` or `hosts`. Default: on.
+
+`sandbox.confineHost`::
+A host that a confined command reaches with `hosts`: `api.example.com`, `*.example.com` or, for a port other
+than 443 and 80, `localhost:8080`. It can be given more than once.
+
 `sandbox.precious`::
 Patterns, in the syntax of `gitignore`(5), of ignored files that are stored in the vault too.
 It can be given more than once. The default is `.env*`, `*.local`, `*.sqlite*`, `*.pem` and `*.key`.
@@ -359,7 +408,8 @@ A command that is run in a sandbox finds there `GIT_SANDBOX_NAME`, `GIT_SANDBOX_
 `GIT_SANDBOX_BRANCH`, `GIT_SANDBOX_BASE_REPO` (the main worktree), `GIT_SANDBOX_TASK` and
 `GIT_SANDBOX_PORT`, a number from 20000 to 29999 that stays the same for a sandbox and that no other of
 the repository has. An agent that comes back, a command in the background of a sandbox in which one
-ran before and a command that is started again also find `GIT_SANDBOX_BEACON`. No variable would tie
+ran before and a command that is started again also find `GIT_SANDBOX_BEACON`; a confined one finds
+`GIT_SANDBOX_CONFINED`. No variable would tie
 git to another repository. Commands of `sandbox.setup` and `sandbox.teardown` find the same, without
 the beacon.";
 

@@ -297,6 +297,27 @@ pub static AUTHOR: Opt =
 pub static BACKGROUND: Opt = switch("background", "run it in the background, with a log");
 /// `--tmux`
 pub static TMUX: Opt = switch("tmux", "run it in a window of the tmux session sandbox-<project>");
+/// `--confine`
+pub static CONFINE: Opt = maybe_valued(
+    "confine",
+    "level",
+    Kind::OneOf(&["full", "landlock"]),
+    "full",
+    "let it change nothing but its sandbox, and read no secrets; 'landlock' is weaker",
+);
+/// `--no-confine`
+pub static NO_CONFINE: Opt =
+    switch("no-confine", "do not confine it, whatever config and the sandbox's record say");
+/// `--network`
+pub static NETWORK: Opt = valued(
+    "network",
+    "reach",
+    Kind::OneOf(&["on", "off", "hosts"]),
+    "what a confined command reaches: all, nothing, or the hosts of sandbox.confineHost",
+);
+/// `--confine` of `doctor`
+pub static CAN_CONFINE: Opt =
+    switch("confine", "say whether this machine can confine commands, and what it lacks");
 /// `--restart`
 pub static RESTART: Opt = maybe_valued(
     "restart",
@@ -409,6 +430,9 @@ the pool.",
         &NO_RUN,
         &BACKGROUND,
         &RESTART,
+        &CONFINE,
+        &NO_CONFINE,
+        &NETWORK,
         &JSON,
     ],
 };
@@ -571,10 +595,11 @@ pub static DOCTOR: Command = Command {
     details: "\
 Looks for sandboxes that were half made, entries without a folder and folders without an
 entry, moved repositories and sandboxes, interrupted removals, leftovers in the trash and
-a root that is open to others. Exits with 1 while something is left.",
+a root that is open to others. Exits with 1 while something is left. --confine looks at
+the machine instead: whether it can confine commands, and what to do if it cannot.",
     operands: &[],
     after_dashes: AfterDashes::Operands,
-    options: &[&FIX, &ROOT, &JSON],
+    options: &[&FIX, &CAN_CONFINE, &ROOT, &JSON],
 };
 
 /// `git sandbox run`
@@ -590,7 +615,17 @@ beacon, a few lines on how things stand. In the words of a command {task}, {name
 HUP are passed on to it. Inside a sandbox, 'run -- <cmd>' means that one.",
     operands: &[ONE_OR_CURRENT],
     after_dashes: AfterDashes::CommandAnywhere,
-    options: &[&BACKGROUND, &RESTART, &TMUX, &ALL_IDLE, &NEXT, &AUTHOR],
+    options: &[
+        &BACKGROUND,
+        &RESTART,
+        &TMUX,
+        &ALL_IDLE,
+        &NEXT,
+        &AUTHOR,
+        &CONFINE,
+        &NO_CONFINE,
+        &NETWORK,
+    ],
 };
 
 /// `git sandbox stop`

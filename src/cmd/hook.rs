@@ -68,6 +68,7 @@ fn create(out: &mut Out, cwd: Option<&Path>, name: &str) -> Result<u8> {
         folder,
         from: None,
         task: None,
+        confine: None,
         author: None,
         dir: None,
         remote: None,

@@ -21,14 +21,19 @@ mod wait;
 use crate::cli::args::Args;
 use crate::cli::job::Job;
 use crate::cli::spec::Verb;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::git::config::Config;
+use crate::session::confine::inside;
 use crate::ui::out::Out;
 
 /// Runs a command and returns its exit code. `out` learns the user's colours as soon as they are
 /// known.
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     *out = context::colours(args, &Config::default());
+    let looks = matches!(args.command.verb, Verb::List | Verb::Show | Verb::Path | Verb::Diff);
+    if inside::is_inside() && !looks {
+        return Err(Error::InsideWalls { command: args.command.name });
+    }
     match args.command.verb {
         Verb::New => new::run(args, out),
         Verb::Hook => hook::run(args, out),
@@ -54,5 +59,6 @@ pub fn job(job: &Job, out: &mut Out) -> Result<u8> {
     match job {
         Job::Reap => reap::daily(out),
         Job::Spares(root) => reap::spares(root.as_deref(), out),
+        Job::Confine(words) => inside::enter(words),
     }
 }

@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use crate::cli::args::Args;
 use crate::cli::spec::{
-    AUTHOR, BACKGROUND, BRANCH, COUNT, DETACH, DIR, FROM, JSON, NAME, NO_RUN, PR, RESTART, ROOT,
-    WITH_CHANGES,
+    AUTHOR, BACKGROUND, BRANCH, CONFINE, COUNT, DETACH, DIR, FROM, JSON, NAME, NO_RUN, PR, RESTART,
+    ROOT, WITH_CHANGES,
 };
 use crate::cmd::context::session::Start;
-use crate::cmd::context::{self, Here, lock_repo, session};
+use crate::cmd::context::{self, Here, lock_repo, session, walls};
 use crate::error::{Error, Result};
 use crate::git::{self, Running, porcelain};
 use crate::lifecycle::create::{Action, Maker, Outcome, Wish};
@@ -41,6 +41,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     *out = context::colours(args, &repo.config);
     let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
     let what = what_to_run(args, &repo, &wishes)?;
+    if what.is_some() || args.has(&CONFINE) {
+        walls::check_machine(&repo, args, &wishes[0].folder)?;
+    }
     let author = Author::wanted(args.word(&AUTHOR), None, &repo.config)?;
     let spares = spare::wanted(&repo.config)? > 0;
     let maker = Maker { repo: &repo, root, out: *out, now: clock::now()?, author };
@@ -183,10 +186,11 @@ fn say_not_started(args: &Args, why: &str, outcomes: &[Outcome], out: Out) {
 
 fn run_there(args: &Args, out: Out, here: &Here, outcome: &Outcome) -> Result<u8> {
     let start = Start::of(here, sandbox_of(here, outcome)?, args)?;
+    start.tell_walls(out);
     if outcome.action == Action::Resumed {
         start.introduce(outcome.last_used, out);
     }
-    start.session.foreground(&start.what, out)
+    start.foreground(out)
 }
 
 fn sandbox_of<'a>(here: &'a Here, outcome: &Outcome) -> Result<&'a Sandbox> {
@@ -222,6 +226,7 @@ fn wishes(args: &Args) -> Result<Vec<Wish>> {
         from: args.value(&FROM).map(OsStr::to_owned),
         task: task(words)?,
         author: args.word(&AUTHOR).map(str::to_owned),
+        confine: walls::asked(args)?.to_record(),
         dir: args.value(&DIR).map(|dir| path::tidy(&repo::user_folder().join(dir))),
         with_changes: args.has(&WITH_CHANGES),
         pull: None,

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::cli::args::Args;
 use crate::cli::spec::{ALL_IDLE, BACKGROUND, NEXT, RESTART, TMUX};
-use crate::cmd::context::Here;
 use crate::cmd::context::session::Start;
+use crate::cmd::context::{Here, walls};
 use crate::error::{Error, Result};
 use crate::lifecycle::assign;
 use crate::repo::Repo;
@@ -18,7 +18,13 @@ use crate::ui::out::Out;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if let Some(supervisor) = supervise::supervisor(&args.command_line) {
-        return supervisor.run();
+        let confined = supervisor.confined();
+        let code = supervisor.run()?;
+        if let Some(entry) = confined {
+            supervise::let_go()?;
+            walls::take_over(&entry, *out)?;
+        }
+        return Ok(code);
     }
     args.at_most_one(&[&BACKGROUND, &TMUX])?;
     args.at_most_one(&[&ALL_IDLE, &NEXT])?;
@@ -57,15 +63,17 @@ fn there(args: &Args, here: &Here, sandbox: &Sandbox, out: Out) -> Result<u8> {
     record::protect(&sandbox.entry)?;
     if args.has(&TMUX) {
         start.say_who_else(out);
-        return tmux::open(&here.own_name(), &start.session, &args.command_line, out);
+        let options = walls::options(args);
+        return tmux::open(&here.own_name(), &start.session, &options, &args.command_line, out);
     }
     if args.has(&BACKGROUND) {
         start.background(out)?;
         return Ok(0);
     }
+    start.tell_walls(out);
     start.introduce(None, out);
     dir::touch(&sandbox.path, here.now)?;
-    start.session.foreground(&start.what, out)
+    start.foreground(out)
 }
 
 /// Starts it in every sandbox that has a task and in which no command runs.

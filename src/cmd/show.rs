@@ -10,7 +10,7 @@ use owo_colors::Style;
 use crate::cli::args::Args;
 use crate::cli::spec::{FOLLOW, JSON, LOG, MOUNTS};
 use crate::cmd::context::Here;
-use crate::error::{Doing, Result};
+use crate::error::{Doing, Error, Result};
 use crate::lifecycle::quarantine::{Borrow, Quarantine};
 use crate::repo::Repo;
 use crate::sandbox::in_use::{Processes, User};
@@ -18,6 +18,7 @@ use crate::sandbox::report::Report;
 use crate::sandbox::runs::line::{Kind, Start};
 use crate::sandbox::runs::{self, Seen, State};
 use crate::sandbox::{Sandbox, facts, verdict};
+use crate::session::confine::inside;
 use crate::sys::clock::{self, Time};
 use crate::sys::disk_usage;
 use crate::ui::out::{Out, visible};
@@ -60,6 +61,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
 
 /// Makes the quarantine of a sandbox, and prints what a container must be given to use it.
 fn mounts(args: &Args, out: &mut Out) -> Result<u8> {
+    if inside::is_inside() {
+        return Err(Error::InsideWalls { command: "show --mounts" });
+    }
     let (here, lock) = Here::locked(Repo::discover()?, args, out)?;
     let sandbox = here.named(args)?;
     let git = here.repo.git.holding(lock.file());

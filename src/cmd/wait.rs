@@ -6,8 +6,8 @@ use crate::cli::args::Args;
 use crate::cli::spec::{ALL_AT_WORK, WAIT_AT_MOST};
 use crate::cmd::context::Here;
 use crate::error::{Error, Result};
-use crate::sandbox::Sandbox;
 use crate::sandbox::runs::{self, Seen, State};
+use crate::sandbox::{Sandbox, confined};
 use crate::sys::{crash_point, signals};
 use crate::ui::out::{Out, visible};
 
@@ -52,6 +52,10 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         if !words.is_empty() {
             out.answer(&format!("{}: {}", visible(&target.name()), words.join(", ")))?;
         }
+    }
+    // Who waited for a confined command wants its commits.
+    if targets.iter().any(|target| confined::is_waiting(&target.entry)) {
+        Here::find(args, out)?;
     }
     Ok(code)
 }

@@ -27,6 +27,7 @@ pub fn run(repo: &Repo, worktrees: &Worktrees, sandbox: &Sandbox) -> Result<Opti
         task: record::read(&sandbox.entry).task,
         author: None,
         beacon: None,
+        walls: None,
     };
     for command in commands(repo) {
         let code = session.configured(command)?;

@@ -7,6 +7,7 @@
 
 mod author;
 pub mod beacon;
+pub mod confine;
 pub mod container;
 pub mod log;
 pub mod program;
@@ -35,8 +36,9 @@ use crate::repo::link;
 use crate::sandbox::runs::line::{Kind, Start};
 use crate::sandbox::runs::record::{self, Started};
 use crate::sandbox::{port, program_name};
+use crate::session::confine::{Confined, Walls};
 use crate::sys::lock::Lock;
-use crate::sys::signals::ForChild;
+use crate::sys::signals::{ForChild, Target};
 use crate::sys::{clock, signals};
 use crate::ui::out::Out;
 
@@ -70,6 +72,8 @@ pub struct Session<'a> {
     pub author: Option<Author>,
     /// What was assigned and how things stand, for a command that goes on with earlier work.
     pub beacon: Option<String>,
+    /// What commands there are confined by; the quarantine is ready.
+    pub walls: Option<Walls>,
 }
 
 /// What is to be run.
@@ -105,7 +109,7 @@ impl Session<'_> {
     /// Runs it with the user's terminal; its exit code.
     pub fn foreground(&self, what: &What, out: Out) -> Result<u8> {
         let lock = self.lock(out)?;
-        let mut command = self.command(what)?;
+        let Confined { mut command, held } = self.command(what)?;
         // The terminal sends these to the command as well; we go on waiting for it.
         for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !signals::is_ignored(*signal)) {
             let _ = signal_hook::flag::register(signal, Arc::default());
@@ -117,12 +121,13 @@ impl Session<'_> {
         let kind = if window { Kind::Tmux } else { Kind::Foreground };
         // A run that cannot be recorded is run all the same.
         let run = self.record(what, kind, 0).map_err(|error| out.warn(&error.to_string())).ok();
-        share(&mut command, lock_of(&lock)?, run.as_ref())?;
+        self.share(&mut command, lock_of(&lock)?, run.as_ref())?;
         let child = command.spawn();
         // Our part of the lock ends with us; the command's with the last that holds it.
         drop(command);
         let ended = child.map_err(|error| unstartable(what, &error));
-        let ended = ended.and_then(|child| wait(child, kept));
+        let ended = ended.and_then(|child| self.wait(child, kept));
+        drop(held);
         let code = ended.as_ref().map_or_else(Error::code, |code| *code);
         if let Some(Err(error)) = run.map(|run| run.end(code)) {
             out.warn(&error.to_string());
@@ -167,12 +172,16 @@ impl Session<'_> {
 
     /// Fails when the program is not there, before anything is done.
     pub fn check(&self, what: &What) -> Result<()> {
-        let word = match what {
+        let Some(word) = self.program(what) else { return Ok(()) };
+        check_program(&word, self.path)
+    }
+
+    /// The program that is started, where that is plain to see.
+    fn program(&self, what: &What) -> Option<OsString> {
+        match what {
             What::Agent(agent) => plain_program(&agent.value).map(OsString::from),
             What::Typed(_) | What::Shell => self.words(what).into_iter().next(),
-        };
-        let Some(word) = word else { return Ok(()) };
-        check_program(&word, self.path)
+        }
     }
 
     fn words(&self, what: &What) -> Vec<OsString> {
@@ -199,14 +208,37 @@ impl Session<'_> {
         }
     }
 
-    fn command(&self, what: &What) -> Result<Command> {
+    /// The command that is to be started, inside the walls if there are any.
+    fn command(&self, what: &What) -> Result<Confined> {
         let words = self.words(what);
         let Some((program, words)) = words.split_first() else {
             return Err(Error::NoProgram { program: String::new() });
         };
         let mut command = self.blank(Path::new(program));
         command.args(words);
-        Ok(command)
+        match &self.walls {
+            Some(walls) => {
+                self.program(what).map_or(Ok(()), |program| walls.check_program(&program))?;
+                walls.wrap(&command, Some(LOCK_FD))
+            }
+            None => Ok(Confined::not_at_all(command)),
+        }
+    }
+
+    /// Has a command inherit the sandbox's lock and the file of its run. Walls have no use for the
+    /// latter: they fall when we end.
+    fn share(&self, command: &mut Command, lock: OwnedFd, run: Option<&Started>) -> Result<()> {
+        share(command, lock, run.filter(|_| self.walls.is_none()))
+    }
+
+    /// Waits for a command, to which TERM and HUP are passed on; its exit code.
+    fn wait(&self, mut child: Child, kept: ForChild) -> Result<u8> {
+        match &self.walls {
+            None => kept.pass_on(&child, Target::of),
+            // What makes the walls does not heed signals; the command does.
+            Some(_) => kept.pass_on(&child, confine::command_below),
+        }
+        Ok(code(child.wait().doing(|| "wait for the command".into())?))
     }
 
     /// A program in the sandbox, with nothing of another repository in its environment.
@@ -314,12 +346,6 @@ fn unstartable(what: &What, error: &std::io::Error) -> Error {
         ErrorKind::NotFound => Error::NoProgram { program },
         _ => Error::NotExecutable { program },
     }
-}
-
-/// Waits for a command, to which TERM and HUP are passed on; its exit code.
-fn wait(mut child: Child, kept: ForChild) -> Result<u8> {
-    kept.pass_on(&child);
-    Ok(code(child.wait().doing(|| "wait for the command".into())?))
 }
 
 /// The command's own exit code, or 128 and its signal.

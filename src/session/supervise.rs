@@ -6,7 +6,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -24,9 +24,10 @@ use crate::sandbox::reporter::Reporter;
 use crate::sandbox::runs::line::Kind;
 use crate::sandbox::runs::record::Started;
 use crate::sandbox::runs::{self, mass_death};
+use crate::session::confine::{Confined, Walls};
 use crate::session::log::Log;
 use crate::session::{
-    Agent, Author, Gets, SUPERVISED, Session, What, beacon, lock_of, share, unstartable, wait,
+    Agent, Author, Gets, SUPERVISED, Session, What, beacon, lock_of, share, unstartable,
 };
 use crate::sys::signals::ForChild;
 use crate::sys::{clock, crash_point, dir, process};
@@ -62,6 +63,7 @@ struct Plan {
     agent: Option<Agent>,
     author: Option<String>,
     restart: Option<Restart>,
+    walls: Option<Walls>,
 }
 
 impl Session<'_> {
@@ -95,7 +97,8 @@ impl Session<'_> {
             What::Shell => (None, self.words(what)),
         };
         let author = self.author.as_ref().map(Author::in_words);
-        let plan = Plan { run: run.number(), agent, author, restart };
+        let walls = self.walls.clone();
+        let plan = Plan { run: run.number(), agent, author, restart, walls };
         let plan = serde_json::to_string(&plan).map_err(std::io::Error::from);
         let mut command = self.blank(&process::ourselves()?);
         command.args(["run", "--", "supervised"]).arg(plan.doing(|| "plan the run".into())?);
@@ -113,6 +116,13 @@ fn announce(session: &Session, what: &What, run: &Started) -> Result<()> {
     let words = session.words(what);
     let shown: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     Log::of(run.file()).at("open", &run.path())?.say(&shown.join(" "))
+}
+
+/// Lets go of the sandbox's lock, which a supervisor has as its stdin.
+pub fn let_go() -> Result<()> {
+    let nothing = File::open("/dev/null");
+    let closed = nothing.and_then(|nothing| Ok(rustix::stdio::dup2_stdin(nothing)?));
+    closed.doing(|| "let go of the lock".into())
 }
 
 fn log_of(run: &Started) -> Result<Stdio> {
@@ -138,6 +148,11 @@ pub fn supervisor(command_line: &[OsString]) -> Option<Supervisor> {
 }
 
 impl Supervisor {
+    /// The private git dir of the sandbox, if its command is confined.
+    pub fn confined(&self) -> Option<PathBuf> {
+        self.plan.walls.as_ref().map(|_| self.entry.clone())
+    }
+
     /// Runs the command until it succeeds, is stopped or fails too often; its last exit code.
     pub fn run(self) -> Result<u8> {
         process::leave_terminal();
@@ -205,6 +220,7 @@ impl Supervisor {
             task: some(text("TASK")),
             author: self.plan.author.as_deref().and_then(Author::recorded),
             beacon: some(text("BEACON")),
+            walls: self.plan.walls.clone(),
         }
     }
 
@@ -247,9 +263,9 @@ impl Supervisor {
 /// Runs a command to its end, and cuts its log meanwhile; its exit code.
 fn once(session: &Session, what: &What, run: &Started) -> Result<u8> {
     let kept = ForChild::keep().doing(|| "keep signals for the command".into())?;
-    let mut command: Command = session.command(what)?;
+    let Confined { mut command, held } = session.command(what)?;
     command.stdin(Stdio::null()).stdout(log_of(run)?).stderr(log_of(run)?);
-    share(&mut command, duplicate(&std::io::stdin())?, Some(run))?;
+    session.share(&mut command, duplicate(&std::io::stdin())?, Some(run))?;
     crash_point::reached();
     let child = command.spawn();
     drop(command);
@@ -269,9 +285,10 @@ fn once(session: &Session, what: &What, run: &Started) -> Result<u8> {
         }
         let _ = log.cut();
     });
-    let code = wait(child, kept);
+    let code = session.wait(child, kept);
     drop::<mpsc::Sender<()>>(ended);
     let _ = cutter.join();
+    drop(held);
     code
 }
 

@@ -16,9 +16,15 @@ use crate::ui::words::shell_word;
 /// The window option that names the sandbox's folder.
 const FOLDER: &str = "@git-sandbox-folder";
 
-/// Opens a window that runs `git-sandbox run <name> -- <words>`, which takes the lock there: the
+/// Opens a window that runs `git-sandbox run <options> <name> -- <words>`, which takes the lock there: the
 /// tmux server itself is started without it. Returns once the lock is taken.
-pub fn open(project: &OsStr, session: &Session, words: &[OsString], out: Out) -> Result<u8> {
+pub fn open(
+    project: &OsStr,
+    session: &Session,
+    options: &[OsString],
+    words: &[OsString],
+    out: Out,
+) -> Result<u8> {
     check_program(OsStr::new("tmux"), session.path).map_err(|_| Error::NoTmux)?;
     let name = session_name(project);
     let exact = format!("={name}");
@@ -28,6 +34,7 @@ pub fn open(project: &OsStr, session: &Session, words: &[OsString], out: Out) ->
     command.extend(
         session.author.iter().map(|author| format!("--author={}", author.in_words()).into()),
     );
+    command.extend_from_slice(options);
     command.push(session.name.clone().into());
     if !words.is_empty() {
         command.push("--".into());

@@ -57,6 +57,14 @@ impl Target {
         }
     }
 
+    /// Whether the process has not ended.
+    pub fn is_there(&self) -> bool {
+        match &self.descriptor {
+            Some(descriptor) => is_open(descriptor),
+            None => rustix::process::test_kill_process(self.pid).is_ok(),
+        }
+    }
+
     /// Sends a signal; to a process that has ended, nothing.
     pub fn send(&self, signal: Signal) {
         let _ = match &self.descriptor {
@@ -82,6 +90,19 @@ fn send_to(process: &OwnedFd, signal: Signal) -> rustix::io::Result<()> {
     rustix::process::pidfd_send_signal(process, signal)
 }
 
+/// Whether the process of a descriptor has not ended: the descriptor is readable once it has.
+#[cfg(target_os = "linux")]
+fn is_open(process: &OwnedFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let mut ended = [PollFd::new(process, PollFlags::IN)];
+    poll(&mut ended, Some(&rustix::time::Timespec::default())).is_ok_and(|count| count == 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_open(_: &OwnedFd) -> bool {
+    false
+}
+
 #[cfg(not(target_os = "linux"))]
 fn send_to(_: &OwnedFd, _: Signal) -> rustix::io::Result<()> {
     Err(Errno::NOSYS)
@@ -105,14 +126,19 @@ impl ForChild {
         Ok(ForChild(kept))
     }
 
-    /// Passes on to a child what has arrived and what will arrive, as long as the child runs.
-    pub fn pass_on(self, child: &Child) {
-        let Some(child) = Target::of(child.id()).map(Arc::new) else { return };
+    /// Passes on to a child what has arrived and what will arrive, as long as the child runs. `target`
+    /// finds the process that is meant, given the child's id.
+    pub fn pass_on(self, child: &Child, target: fn(u32) -> Option<Target>) {
+        let pid = child.id();
+        // While we hold this, no other process is meant by the id.
+        let Some(child) = Target::of(pid).map(Arc::new) else { return };
         for (mut arrived, signal) in self.0 {
             let child = Arc::clone(&child);
             std::thread::spawn(move || {
                 while arrived.read_exact(&mut [0]).is_ok() {
-                    child.send(signal);
+                    if let Some(meant) = child.is_there().then(|| target(pid)).flatten() {
+                        meant.send(signal);
+                    }
                 }
             });
         }
@@ -124,11 +150,20 @@ pub fn is_ignored(signal: i32) -> bool {
     has(ignored(), signal)
 }
 
+/// Whether a process ignores a signal; `None` once it is gone.
+pub fn is_ignored_by(pid: u32, signal: i32) -> Option<bool> {
+    Some(has(ignored_in(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)?, signal))
+}
+
 /// The signals that our parent had us ignore, as the kernel tells them.
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    ignored_in(&status).unwrap_or(0)
+}
+
+fn ignored_in(status: &str) -> Option<u64> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
 }
 
 fn has(mask: u64, signal: i32) -> bool {

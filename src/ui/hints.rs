@@ -86,6 +86,7 @@ pub fn after(error: &Error) -> Vec<String> {
             vec!["'git sandbox list' shows what there is".into()]
         }
         Error::Ambiguous { candidates, .. } => candidates.clone(),
+        Error::NotConfined { hints, .. } => hints.clone(),
         Error::NoBase { .. } => vec!["name one with '--into <branch>'".into()],
         Error::NotInASandbox => vec!["name one that 'git sandbox list' shows".into()],
         Error::NoRemote { .. } => vec!["'git remote -v' shows what there is".into()],

@@ -55,6 +55,7 @@ fn every_section_is_there() {
             "WHERE SANDBOXES LIVE",
             "WHAT CANNOT BE LOST",
             "RUNS",
+            "CONFINEMENT",
             "MERGING",
             "RETENTION",
             "CONFIGURATION",

@@ -248,7 +248,8 @@ fn the_background_needs_a_command_or_an_agent() {
         .stderr(
             "error: option '--background' needs a command, or 'sandbox.agent'\n\
              usage: git sandbox run [--background] [--restart[=<n>]] [--tmux] [--all]\n\
-             \x20                      [--next=<task>] [--author=<author>] [<name>]\n\
+             \x20                      [--next=<task>] [--author=<author>] [--confine[=<level>]]\n\
+             \x20                      [--no-confine] [--network=<reach>] [<name>]\n\
              \x20                      [[--] <cmd>...]\n",
         )
         .code(129);
@@ -264,7 +265,8 @@ fn background_and_tmux_exclude_each_other() {
         .stderr(
             "error: options '--background' and '--tmux' cannot be used together\n\
              usage: git sandbox run [--background] [--restart[=<n>]] [--tmux] [--all]\n\
-             \x20                      [--next=<task>] [--author=<author>] [<name>]\n\
+             \x20                      [--next=<task>] [--author=<author>] [--confine[=<level>]]\n\
+             \x20                      [--no-confine] [--network=<reach>] [<name>]\n\
              \x20                      [[--] <cmd>...]\n",
         )
         .code(129);

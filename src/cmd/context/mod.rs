@@ -2,6 +2,7 @@
 
 pub mod removed;
 pub mod session;
+pub mod walls;
 
 use crate::cli::args::Args;
 use crate::cli::spec::{COLOR, DESCRIBE, NAMES, Opt, ROOT};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::cli::args::Args;
 use crate::cli::spec::{AUTHOR, BACKGROUND, RESTART};
-use crate::cmd::context::Here;
+use crate::cmd::context::{Here, walls};
 use crate::error::Result;
 use crate::git::config::Config;
 use crate::repo::Repo;
@@ -62,6 +62,7 @@ pub fn session<'a>(
         task: facts.task,
         author,
         beacon: None,
+        walls: None,
     })
 }
 
@@ -71,10 +72,13 @@ pub struct Start<'a> {
     pub session: Session<'a>,
     /// The command.
     pub what: What,
+    here: &'a Here,
     sandbox: &'a Sandbox,
     now: Time,
     report: Option<Report>,
     restart: Option<Restart>,
+    /// What there is to say about walls.
+    walls: Option<String>,
 }
 
 impl<'a> Start<'a> {
@@ -101,11 +105,47 @@ impl<'a> Start<'a> {
             _ => None,
         };
         let restart = args.count(&RESTART).map(|most| Restart { most, agent });
-        Ok(Start { session, what, sandbox, now: here.now, report, restart })
+        session.walls = walls::around(here, sandbox, args)?;
+        let walls = walls::in_words(session.walls.as_ref(), sandbox, args);
+        Ok(Start { session, what, here, sandbox, now: here.now, report, restart, walls })
+    }
+
+    /// Says how the command is confined, or that it is not although it was to be.
+    pub fn tell_walls(&self, out: Out) {
+        if let Some(walls) = &self.walls {
+            out.note(walls);
+        }
+    }
+
+    /// Runs it with the user's terminal, and takes over what it did behind walls; its exit code.
+    pub fn foreground(&self, out: Out) -> Result<u8> {
+        self.make_quarantine(out)?;
+        let code = self.session.foreground(&self.what, out);
+        if self.session.walls.is_none() {
+            return code;
+        }
+        match (walls::take_over(&self.sandbox.entry, out), code) {
+            (Err(error), Ok(0)) => Err(error),
+            (Err(error), code) => {
+                out.error(&error);
+                code
+            }
+            (Ok(()), code) => code,
+        }
+    }
+
+    /// Makes what a confined command sees in the place of the repository.
+    fn make_quarantine(&self, out: Out) -> Result<()> {
+        match &self.session.walls {
+            Some(walls) => walls::prepare(self.here, self.sandbox, walls, out),
+            None => Ok(()),
+        }
     }
 
     /// Starts it in the background, and says so.
     pub fn background(self, out: Out) -> Result<()> {
+        self.tell_walls(out);
+        self.make_quarantine(out)?;
         self.say_who_else(out);
         dir::touch(&self.sandbox.path, self.now)?;
         let started = self.session.background(&self.what, self.restart, out)?;

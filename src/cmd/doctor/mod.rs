@@ -3,6 +3,7 @@
 //! Each check finds, explains in one line and, where nothing can be lost by it, repairs. An entry
 //! that makes git itself fail comes first: until it is mended nothing else can be asked.
 
+mod confine;
 mod kept;
 mod moved;
 mod spares;
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::cli::args::Args;
-use crate::cli::spec::{FIX, JSON, ROOT};
+use crate::cli::spec::{CAN_CONFINE, FIX, JSON, ROOT};
 use crate::cmd::context::{self, Here};
 use crate::error::{Doing, Error, Result};
 use crate::lifecycle::create::{Maker, Wish};
@@ -32,6 +33,9 @@ use crate::ui::out::{Out, visible};
 use crate::ui::words::shell_word;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
+    if args.has(&CAN_CONFINE) {
+        return confine::run(args, *out);
+    }
     let repo = Repo::discover()?;
     *out = context::colours(args, &repo.config);
     let mut doctor =
@@ -366,6 +370,7 @@ fn finish(here: &Here, sandbox: &Sandbox, args: &Args, out: Out) -> Result<()> {
         remote: None,
         from: None,
         task: None,
+        confine: None,
         author: None,
         dir,
         with_changes: false,

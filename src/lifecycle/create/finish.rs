@@ -41,6 +41,7 @@ impl Maker<'_> {
             task: facts.task,
             author: author.or_else(|| self.author.clone()),
             beacon: None,
+            walls: None,
         };
         let main = (!main.bare).then_some(main.path.as_path());
         Fill { repo: self.repo, main, commit, own, session }

@@ -41,7 +41,7 @@ use crate::repo::root::Root;
 use crate::repo::start_point::Start;
 use crate::repo::{Repo, Worktrees, link, name};
 use crate::sandbox::mark::CREATING;
-use crate::sandbox::record::{self, Facts};
+use crate::sandbox::record::{self, Confine, Facts};
 use crate::sandbox::{State, in_use};
 use crate::session::Author;
 use crate::sys::clock::{self, Time};
@@ -64,6 +64,8 @@ pub struct Wish {
     pub task: Option<String>,
     /// Who commits in it, as `Name <email>`, if one was named for it.
     pub author: Option<String>,
+    /// How commands in it are confined, if `--confine` says so.
+    pub confine: Option<Confine>,
     /// The parent folder, if it is not to stand below the root.
     pub dir: Option<PathBuf>,
     /// Whether the uncommitted changes of the current worktree are copied into it.
@@ -83,11 +85,12 @@ impl Wish {
         Wish { branch: Some(branch), remote: Some(remote), folder, ..self.clone() }
     }
 
-    /// The facts of a sandbox, with the task and the author that were given now.
+    /// The facts of a sandbox, with what was told of it now.
     fn told_in(&self, facts: Facts) -> Facts {
         Facts {
             task: self.task.clone().or(facts.task),
             author: self.author.clone().or(facts.author),
+            confine: self.confine.or(facts.confine),
             ..facts
         }
     }

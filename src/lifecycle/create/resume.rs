@@ -57,7 +57,7 @@ impl Maker<'_> {
         if wish.with_changes {
             return Err(Error::CarryIntoExisting { name: there.name() });
         }
-        if wish.task.is_some() || wish.author.is_some() {
+        if wish.task.is_some() || wish.author.is_some() || wish.confine.is_some() {
             record::write(&there.entry, &wish.told_in(record::read(&there.entry)))?;
         }
         record::protect(&there.entry)?;

@@ -107,6 +107,7 @@ impl Scratch {
             main: main.unwrap_or(&repo.common),
             task: None,
             beacon: None,
+            walls: None,
             author: None,
         };
         Fill { repo, main, commit, own: lock, session }.check_out()?;

@@ -235,10 +235,12 @@ impl Quarantine<'_> {
 
     /// HEAD and private refs of a sandbox whose refs are in a table.
     fn write_refs_of_table(&self, to: &Path) -> Result<()> {
-        let head = match (self.own_ref(), &self.sandbox.head) {
-            (Some(name), _) => format!("ref: {name}\n"),
-            (None, Some(head)) => format!("{head}\n"),
-            (None, None) => return Err(self.fail("it has no commit")),
+        let head = match self.own_ref() {
+            Some(name) => format!("ref: {name}\n"),
+            None => {
+                let call = self.git.look([self.git_dir_option()]).args(["rev-parse", "HEAD"]);
+                format!("{}\n", call.line("read HEAD")?.to_string_lossy())
+            }
         };
         write(&to.join("HEAD"), head.as_bytes())?;
         for (name, id) in held::private_refs(&self.git, &self.sandbox.entry, true)? {

@@ -35,7 +35,6 @@ pub enum Borrow {
     /// As [`BORROWED`] in the common dir: the quarantine is mounted in its place.
     Mounted,
     /// Where they are.
-    #[expect(dead_code, reason = "for commands without mounts of their own")]
     InPlace,
 }
 

@@ -4,15 +4,49 @@
 //! `lifecycle/quarantine/` makes before and takes over from afterwards. Here are only the walls: what
 //! the user wishes ([`Wish`]), what the command sees ([`Places`]), whether this machine can do it
 //! ([`Walls::probe`]), and the command inside ([`Walls::wrap`]).
+//!
+//! bubblewrap makes the namespaces and the mounts and starts our own program again
+//! ([`inside`]), which applies Landlock and seccomp to itself and becomes the command. Each of the
+//! three holds by itself where it can, so that a hole in one is not a way out.
 
-use std::path::PathBuf;
+mod calls;
+mod check;
+mod environment;
+mod files;
+mod forward;
+pub mod inside;
+pub mod machine;
+mod mounts;
+mod policy;
+mod proxy;
+pub mod settings;
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
-use crate::error::Result;
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use crate::error::{Doing, Error, Result};
 pub use crate::sandbox::record::{Level, Network};
+use crate::sys::signals::Target;
+use crate::sys::{process, signals};
+use crate::ui::words::shell_word;
+
+/// Ignores the signals of the terminal and of `kill`, and becomes bubblewrap: it must outlive them, for
+/// with its end the command is killed. Inside they are heeded again.
+const IGNORING: &str = "trap '' HUP INT QUIT TERM; exec \"$@\"";
+/// The port inside that leads to the proxy.
+const PROXY_PORT: u16 = 3128;
+/// The version of Landlock that keeps a command from abstract sockets of the user's session.
+const SCOPES: u8 = 6;
 
 /// The user's settings for confinement: options first, then `sandbox.json`, then the user's own config.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wish {
     /// By which means.
     pub level: Level,
@@ -30,10 +64,12 @@ pub struct Wish {
 }
 
 /// The places that a confined command sees, all of them absolute and without symlinks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Places {
     /// The quarantine, `<common>/worktrees/<id>/confined`, which stands at `common` inside. It must
-    /// hold the folders `objects`, `base-objects` (empty) and `worktrees/<id>`.
+    /// hold the folders `objects`, `base-objects` (empty) and `worktrees/<id>` with its `commondir`.
+    /// `objects/info/alternates` names `../base-objects` for [`Level::Full`], where the repository's
+    /// objects are mounted, and the absolute path of these for [`Level::Landlock`].
     pub quarantine: PathBuf,
     /// The repository's common git dir.
     pub common: PathBuf,
@@ -45,13 +81,14 @@ pub struct Places {
     pub main: PathBuf,
     /// The root that holds all sandboxes, and the trash.
     pub root: PathBuf,
-    /// The folders of the repository's other worktrees.
+    /// The folders of the repository's other linked worktrees.
     pub others: Vec<PathBuf>,
 }
 
 /// Walls for the commands of one sandbox.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Walls {
+    name: String,
     wish: Wish,
     places: Places,
 }
@@ -65,38 +102,211 @@ pub struct Confined {
     pub held: Held,
 }
 
+impl Confined {
+    /// A command outside of all walls.
+    pub fn not_at_all(command: Command) -> Confined {
+        Confined { command, held: Held::default() }
+    }
+}
+
 /// Ends what helps a confined command from outside when it is dropped.
 #[derive(Debug, Default)]
-pub struct Held {}
+pub struct Held {
+    #[expect(dead_code, reason = "it is dropped")]
+    proxy: Option<proxy::Open>,
+}
 
-impl Walls {
-    /// Walls as the user wishes them, around these places.
-    pub fn new(wish: Wish, places: Places) -> Walls {
-        Walls { wish, places }
+impl Wish {
+    /// Fails where this machine cannot do it.
+    pub fn check_machine(&self, name: &str) -> Result<()> {
+        let written: Vec<&Path> = self.write.iter().map(PathBuf::as_path).collect();
+        self.check(name, &written)
     }
 
-    /// Walls for git of ours that looks at what a command left in the quarantine: without network, and
-    /// without anything of the user's.
-    pub fn for_git(&self) -> Walls {
-        let (read, write, env, hosts) = Default::default();
-        let wish = Wish { level: self.wish.level, network: Network::Off, read, write, env, hosts };
-        Walls { wish, places: self.places.clone() }
+    fn check(&self, name: &str, untrusted: &[&Path]) -> Result<()> {
+        let refuse = |why: String, hints: Vec<String>| {
+            Err(Error::NotConfined { name: name.to_owned(), why, hints })
+        };
+        if self.network == Network::Hosts && self.hosts.is_empty() {
+            let hint = "git config --global --add sandbox.confineHost <host>".to_owned();
+            return refuse("no host is named for '--network=hosts'".into(), vec![hint]);
+        }
+        if self.level == Level::Landlock {
+            return refuse("the level 'landlock' is not there yet".into(), Vec::new());
+        }
+        match machine::lack(self.level, self.network, untrusted)? {
+            None => Ok(()),
+            Some(lack) => refuse(lack.in_words(), lack.hints(name)),
+        }
+    }
+}
+
+impl Walls {
+    /// Walls for a sandbox of this name, as the user wishes them, around these places.
+    pub fn new(name: &str, wish: Wish, places: Places) -> Walls {
+        Walls { name: name.to_owned(), wish, places }
+    }
+
+    /// By which means they are made.
+    pub fn level(&self) -> Level {
+        self.wish.level
     }
 
     /// Fails where this machine cannot make these walls, or where they would have a hole. Nothing is
     /// changed, and the quarantine need not be there yet.
-    pub fn probe(&self, _name: &str) -> Result<()> {
-        todo!()
+    pub fn probe(&self) -> Result<()> {
+        check::settings(&self.name, &self.wish, &self.places, &settings::home()?)?;
+        self.wish.check(&self.name, &self.untrusted())
+    }
+
+    /// Folders in which a confined command may have put programs.
+    fn untrusted(&self) -> Vec<&Path> {
+        let written = self.wish.write.iter().map(PathBuf::as_path);
+        written.chain([self.places.folder.as_path()]).collect()
+    }
+
+    /// Fails if the command's program is hidden by these walls, and says how it is shown.
+    pub fn check_program(&self, word: &OsStr) -> Result<()> {
+        let path = std::env::var_os("PATH");
+        let Ok(found) = which::which_in(word, path, &self.places.folder) else { return Ok(()) };
+        let home = settings::home()?;
+        let view = mounts::View::of(&self.wish, &self.places, &home, &found, None);
+        let real = found.canonicalize().unwrap_or_else(|_| found.clone());
+        let Some(hidden) = [found, real].into_iter().find(|path| !view.shows(path)) else {
+            return Ok(());
+        };
+        let folder = hidden.parent().unwrap_or(&hidden).to_string_lossy().into_owned();
+        let why = format!("'{}' is hidden from it", hidden.display());
+        let hint = format!("git config --global --add sandbox.confineRead {}", shell_word(&folder));
+        Err(Error::NotConfined { name: self.name.clone(), why, hints: vec![hint] })
     }
 
     /// Puts a command inside: its program, words, folder and variables are kept as far as the walls
     /// let them through. Checks the quarantine's own files first.
-    pub fn wrap(&self, _command: &Command) -> Result<Confined> {
-        todo!()
+    ///
+    /// `held` is a descriptor that bubblewrap's own processes keep open as long as the command runs; the
+    /// command itself does not get it.
+    pub fn wrap(&self, command: &Command, held: Option<i32>) -> Result<Confined> {
+        check::places(&self.name, &self.places)?;
+        let home = settings::home()?;
+        let ourselves = process::ourselves()?;
+        let bubblewrap = machine::bubblewrap(&self.untrusted());
+        let bubblewrap = bubblewrap.ok_or_else(|| self.lacking(&machine::Lack::NoBubblewrap))?;
+        let open = match self.wish.network {
+            Network::Hosts => Some(proxy::Open::to(&self.wish.hosts)?),
+            Network::On | Network::Off => None,
+        };
+        let socket = open.as_ref().map(proxy::Open::socket);
+        let view = mounts::View::of(&self.wish, &self.places, &home, &ourselves, socket);
+        let policy = self.policy(&view);
+        let policy = serde_json::to_string(&policy).map_err(std::io::Error::from);
+        #[expect(clippy::disallowed_methods, reason = "the launcher")]
+        let mut run = Command::new("/bin/sh");
+        run.args(["-c", IGNORING, "sh"]).arg(bubblewrap).args(namespaces(self.wish.network));
+        run.arg("--die-with-parent");
+        run.args(held.iter().flat_map(|number| ["--sync-fd".into(), number.to_string()]));
+        run.args(view.options());
+        run.arg("--chdir").arg(command.get_current_dir().unwrap_or(&self.places.folder));
+        run.args(["--", mounts::PROGRAM, policy::JOB]);
+        run.arg(policy.doing(|| "write the policy".into())?).arg("--");
+        run.arg(command.get_program()).args(command.get_args());
+        run.env_clear().envs(self.variables(command, &home)).current_dir("/");
+        Ok(Confined { command: run, held: Held { proxy: open } })
+    }
+
+    fn lacking(&self, lack: &machine::Lack) -> Error {
+        let (why, hints) = (lack.in_words(), lack.hints(&self.name));
+        Error::NotConfined { name: self.name.clone(), why, hints }
+    }
+
+    fn policy(&self, view: &mounts::View) -> policy::Policy {
+        let version = files::version();
+        let heeded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+        let heeded = heeded.into_iter().filter(|signal| !signals::is_ignored(*signal));
+        let unix_sockets = match self.wish.network {
+            // Abstract sockets belong to the network.
+            Network::On => version >= SCOPES,
+            Network::Off => true,
+            Network::Hosts => false,
+        };
+        let socket = PathBuf::from(mounts::PROXY);
+        let proxy = (self.wish.network == Network::Hosts)
+            .then_some(policy::Proxy { socket, port: PROXY_PORT });
+        let mut policy = policy::Policy {
+            read: Vec::new(),
+            write: Vec::new(),
+            landlock: version,
+            unix_sockets,
+            // Where the network is off, the namespace has only a loopback device of its own.
+            internet_sockets: true,
+            heeded: heeded.collect(),
+            proxy,
+        };
+        view.grant(&mut policy);
+        policy
+    }
+
+    fn variables(&self, command: &Command, home: &Path) -> Vec<(OsString, OsString)> {
+        let mut variables = environment::of(command, &self.wish.env);
+        variables.insert("HOME".into(), home.into());
+        variables.insert("GIT_SANDBOX_CONFINED".into(), "1".into());
+        // 'git sandbox' is found inside also where the program lies in a place that is hidden.
+        let path = variables.remove(&OsString::from("PATH")).unwrap_or_default();
+        let ours = Path::new(mounts::PROGRAM).parent().map(Path::to_owned);
+        let path = std::env::join_paths(std::env::split_paths(&path).chain(ours)).unwrap_or(path);
+        variables.insert("PATH".into(), path);
+        if self.wish.network == Network::Hosts {
+            let address = format!("http://127.0.0.1:{PROXY_PORT}");
+            for name in ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy", "ALL_PROXY"] {
+                variables.insert(name.into(), address.clone().into());
+            }
+        }
+        variables.into_iter().collect()
     }
 
     /// What is confined, in one line.
     pub fn introduction(&self) -> String {
-        todo!()
+        let network = match (self.wish.network, self.wish.hosts.len()) {
+            (Network::On, _) => "network on".to_owned(),
+            (Network::Off, _) => "no network".to_owned(),
+            (Network::Hosts, 1) => "network: 1 host".to_owned(),
+            (Network::Hosts, count) => format!("network: {count} hosts"),
+        };
+        format!(
+            "confined: writes only in this sandbox; {network}; home hidden \
+             (git sandbox doctor --confine)"
+        )
     }
+}
+
+/// Finds the command below a process that makes its walls: the first one that heeds TERM. It is waited
+/// for while it is still being started.
+pub fn command_below(pid: u32) -> Option<Target> {
+    const PAUSE: Duration = Duration::from_millis(2);
+    let mut pid = pid;
+    loop {
+        if !signals::is_ignored_by(pid, SIGTERM)? {
+            return Target::of(pid);
+        }
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
+        match children.split(' ').next().and_then(|child| child.parse().ok()) {
+            Some(child) => pid = child,
+            None => thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// The namespaces of a confined command, as bubblewrap takes them.
+fn namespaces(network: Network) -> Vec<&'static str> {
+    let mut options = vec![
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--cap-drop",
+        "ALL",
+    ];
+    options.extend((network != Network::On).then_some("--unshare-net"));
+    options
 }

@@ -1,0 +1,128 @@
+//! The walls that the user wishes around commands in a sandbox.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::cli::args::Args;
+use crate::cli::spec::{CONFINE, NETWORK, NO_CONFINE};
+use crate::cmd::context::Here;
+use crate::error::Result;
+use crate::lifecycle::quarantine::{Borrow, Quarantine};
+use crate::repo::Repo;
+use crate::repo::place::Place;
+use crate::repo::root::Root;
+use crate::sandbox::{self, Sandbox, confined, in_use, record};
+use crate::session::confine::settings::{self, Asked};
+use crate::session::confine::{Level, Network, Places, Walls};
+use crate::sys::lock::Lock;
+use crate::ui::out::Out;
+
+/// What the command line says. `--network` alone is about walls that stand anyway.
+pub fn asked(args: &Args) -> Result<Asked> {
+    args.at_most_one(&[&CONFINE, &NO_CONFINE])?;
+    args.at_most_one(&[&NETWORK, &NO_CONFINE])?;
+    let level = args.word(&CONFINE).map(|word| match word {
+        "landlock" => Level::Landlock,
+        _ => Level::Full,
+    });
+    let network = args.word(&NETWORK).map(|word| match word {
+        "off" => Network::Off,
+        "hosts" => Network::Hosts,
+        _ => Network::On,
+    });
+    Ok(Asked { level, off: args.has(&NO_CONFINE), network })
+}
+
+/// Returns the walls for commands in a sandbox, if there are to be any. Fails where they cannot be
+/// made, before anything is changed.
+pub fn around(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<Walls>> {
+    let asked = asked(args)?;
+    let recorded = record::read(&sandbox.entry).confine;
+    let Some(wish) = settings::wish(&here.repo, asked, recorded)? else {
+        if asked.network.is_some() {
+            return Err(args.wrong("option '--network' needs '--confine'"));
+        }
+        return Ok(None);
+    };
+    let others = here.worktrees.linked.iter().map(|it| it.record.path.clone());
+    let places = Places {
+        quarantine: confined::dir(&sandbox.entry),
+        common: here.repo.common.clone(),
+        entry: sandbox.entry.clone(),
+        folder: sandbox.path.clone(),
+        main: here.worktrees.main.path.clone(),
+        root: here.place.root.clone(),
+        others: others.filter(|path| *path != sandbox.path).collect(),
+    };
+    let walls = Walls::new(&sandbox.name(), wish, places);
+    walls.probe()?;
+    Ok(Some(walls))
+}
+
+/// Makes the quarantine of a sandbox or brings it up to date, for a command that is about to start. What
+/// an earlier one left is taken over first. While another command runs there, it stays as it is.
+pub fn prepare(here: &Here, sandbox: &Sandbox, walls: &Walls, out: Out) -> Result<()> {
+    let lock = here.repo.lock(out)?;
+    let git = here.repo.git.holding(lock.file());
+    let quarantine = Quarantine::of(&here.repo, &git, sandbox)?;
+    let idle = Lock::if_free(&in_use::lock_path(&sandbox.entry))?;
+    if idle.is_none() && confined::is_there(&sandbox.entry) {
+        return Ok(());
+    }
+    if idle.is_some() {
+        quarantine.take()?.tell(out);
+    }
+    quarantine.prepare(match walls.level() {
+        Level::Full => Borrow::Mounted,
+        Level::Landlock => Borrow::InPlace,
+    })?;
+    Ok(())
+}
+
+/// Takes over what a command that has ended did behind walls. Where another one still runs there, that
+/// is left to it.
+pub fn take_over(entry: &Path, out: Out) -> Result<()> {
+    let common = entry.parent().and_then(Path::parent).unwrap_or(entry);
+    let repo = Repo::at(common)?;
+    let lock = repo.lock(out)?;
+    let worktrees = repo.worktrees()?;
+    let root = Root::wanted(None, &repo.config, &repo.git)?;
+    let place = Place::of(&repo, root, &worktrees);
+    let sandboxes = sandbox::all(&worktrees, &place);
+    let Some(sandbox) = sandboxes.iter().find(|sandbox| sandbox.entry == entry) else {
+        return Ok(());
+    };
+    let Some(_own) = Lock::if_free(&in_use::lock_path(entry))? else { return Ok(()) };
+    let git = repo.git.holding(lock.file());
+    Quarantine::of(&repo, &git, sandbox)?.take()?.tell(out);
+    Ok(())
+}
+
+/// Fails where this machine cannot confine what is to be started, before a sandbox is made for it.
+pub fn check_machine(repo: &Repo, args: &Args, name: &str) -> Result<()> {
+    match settings::wish(repo, asked(args)?, None)? {
+        Some(wish) => wish.check_machine(name),
+        None => Ok(()),
+    }
+}
+
+/// What was typed about walls, for a window in which we are started again.
+pub fn options(args: &Args) -> Vec<OsString> {
+    let valued = [&CONFINE, &NETWORK]
+        .into_iter()
+        .filter_map(|option| Some(format!("{}={}", option.typed(), args.word(option)?).into()));
+    valued.chain(args.has(&NO_CONFINE).then(|| NO_CONFINE.typed().into())).collect()
+}
+
+/// How a command is confined, or that it is not although it was to be.
+pub fn in_words(walls: Option<&Walls>, sandbox: &Sandbox, args: &Args) -> Option<String> {
+    let recorded = record::read(&sandbox.entry).confine.is_some();
+    match walls {
+        Some(walls) => Some(walls.introduction()),
+        None if args.has(&NO_CONFINE) && recorded => {
+            Some(format!("not confined, although sandbox '{}' was made for it", sandbox.name()))
+        }
+        None if args.has(&NO_CONFINE) => Some("not confined".into()),
+        None => None,
+    }
+}

@@ -1,0 +1,177 @@
+//! seccomp: system calls that are closed to a confined command. They fail with EPERM.
+
+use std::collections::BTreeMap;
+
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+    SeccompFilter, SeccompRule, TargetArch, apply_filter, sock_filter,
+};
+
+use super::policy::Policy;
+
+/// Types input into a terminal, as if the user had.
+const TIOCSTI: u64 = 0x5412;
+/// The same and more for a virtual console.
+const TIOCLINUX: u64 = 0x541c;
+/// The bits of a mode that let a program run with the rights of its file's owner or group.
+const SET_ID: [u64; 2] = [0o4000, 0o2000];
+/// Flags of `clone` that make a namespace.
+const NAMESPACES: [u64; 8] = [
+    0x0000_0080, // time
+    0x0002_0000, // mounts
+    0x0200_0000, // cgroups
+    0x0400_0000, // host name
+    0x0800_0000, // IPC
+    0x1000_0000, // users
+    0x2000_0000, // processes
+    0x4000_0000, // network
+];
+/// System calls of the x32 kind have this bit in their number, and no rule below matches them.
+const X32: u32 = 0x4000_0000;
+
+/// Calls that are closed whatever their arguments are.
+const CLOSED: &[i64] = &[
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Ways around every other rule here.
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    // Mounts and namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    // Files without a path.
+    libc::SYS_open_by_handle_at,
+    // The keys of the user's session.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // The kernel's own workings.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+];
+
+/// Calls whose arguments a filter cannot see. Programs are told that the kernel does not have them
+/// and use the older call, which a filter can judge.
+const MISSING: [i64; 2] = [libc::SYS_clone3, libc::SYS_openat2];
+
+/// Closes the calls to this thread and what it becomes.
+pub fn close(policy: &Policy) -> Result<(), seccompiler::Error> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(seccompiler::Error::from)?;
+    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+    let rules = rules(policy)?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
+    let program: BpfProgram = filter.try_into()?;
+    apply_filter(&program)?;
+    let missing = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
+    let rules = MISSING.iter().map(|call| (*call, Vec::new())).collect();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, missing, arch)?;
+    let program: BpfProgram = filter.try_into()?;
+    apply_filter(&program)?;
+    apply_filter(&without_x32())
+}
+
+/// Whether filters can be made for this processor.
+pub fn is_possible() -> bool {
+    TargetArch::try_from(std::env::consts::ARCH).is_ok()
+}
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+fn rules(policy: &Policy) -> Result<Rules, BackendError> {
+    let mut rules: Rules = CLOSED.iter().map(|call| (*call, Vec::new())).collect();
+    let typing = [TIOCSTI, TIOCLINUX].map(|request| rule(&[equal(1, request)?]));
+    rules.insert(libc::SYS_ioctl, typing.into_iter().collect::<Result<_, _>>()?);
+    for (call, mode) in mode_calls() {
+        rules.insert(
+            call,
+            SET_ID.map(|bit| rule(&[has(mode, bit)?])).into_iter().collect::<Result<_, _>>()?,
+        );
+    }
+    for (call, flags, mode) in opening_calls() {
+        let creates =
+            |bit| rule(&[has(flags, u64::from(libc::O_CREAT.unsigned_abs()))?, has(mode, bit)?]);
+        rules.insert(call, SET_ID.map(creates).into_iter().collect::<Result<_, _>>()?);
+    }
+    let namespaces = NAMESPACES.map(|flag| rule(&[has(0, flag)?]));
+    rules.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_, _>>()?);
+    let mut families = vec![libc::AF_NETLINK];
+    families.extend(policy.unix_sockets.then_some(libc::AF_UNIX));
+    families.extend(
+        policy.internet_sockets.then_some([libc::AF_INET, libc::AF_INET6]).into_iter().flatten(),
+    );
+    let other = families.into_iter().map(|family| {
+        SeccompCondition::new(
+            0,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::Ne,
+            family.unsigned_abs().into(),
+        )
+    });
+    let other = other.collect::<Result<Vec<_>, _>>()?;
+    rules.insert(libc::SYS_socket, vec![rule(&other)?]);
+    Ok(rules)
+}
+
+/// Calls that give a file its mode, and which argument that is.
+fn mode_calls() -> Vec<(i64, u8)> {
+    let mut calls = vec![
+        (libc::SYS_fchmod, 1),
+        (libc::SYS_fchmodat, 2),
+        (libc::SYS_fchmodat2, 2),
+        (libc::SYS_mknodat, 2),
+    ];
+    #[cfg(target_arch = "x86_64")]
+    calls.extend([(libc::SYS_chmod, 1), (libc::SYS_creat, 1), (libc::SYS_mknod, 1)]);
+    calls
+}
+
+/// Calls that may create a file, with the arguments that hold the flags and the mode.
+fn opening_calls() -> Vec<(i64, u8, u8)> {
+    let mut calls = vec![(libc::SYS_openat, 2, 3)];
+    #[cfg(target_arch = "x86_64")]
+    calls.push((libc::SYS_open, 1, 2));
+    calls
+}
+
+fn rule(conditions: &[SeccompCondition]) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(conditions.to_vec())
+}
+
+fn equal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+}
+
+/// Whether an argument has a bit.
+fn has(argument: u8, bit: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bit), bit)
+}
+
+/// A filter for which every call of the x32 kind is missing. Other processors have no such calls.
+fn without_x32() -> Vec<sock_filter> {
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        // Load the number of the call; is it at least X32, and not -1, which a tracer sets?
+        step(0x20, 0, 0, 0),
+        step(0x35, 0, 2, X32),
+        step(0x15, 1, 0, u32::MAX),
+        step(0x06, 0, 0, 0x0005_0000 | libc::ENOSYS.unsigned_abs()),
+        step(0x06, 0, 0, 0x7fff_0000),
+    ]
+}

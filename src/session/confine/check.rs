@@ -1,0 +1,164 @@
+//! Holes that settings or planted files would leave in the walls. Each is refused before anything
+//! is started.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Places, Wish};
+use crate::error::{Error, Result};
+use crate::ui::words::shell_word;
+
+/// Folders without which no program runs, or through which every wall can be passed.
+const SYSTEM: [&str; 9] = ["/usr", "/etc", "/bin", "/lib", "/proc", "/sys", "/dev", "/run", "/var"];
+
+/// Fails if the user's settings would let the command out.
+pub fn settings(name: &str, wish: &Wish, places: &Places, home: &Path) -> Result<()> {
+    let refuse = |why: String, hints: Vec<String>| {
+        Err(Error::NotConfined { name: name.to_owned(), why, hints })
+    };
+    for place in [&places.main, &places.root, &places.folder, &home.to_owned()] {
+        if SYSTEM.iter().any(|system| Path::new(system).starts_with(place)) {
+            let why = format!("'{}' holds the system itself", place.display());
+            return refuse(why, Vec::new());
+        }
+    }
+    for path in &wish.write {
+        let shown = path.display();
+        let Ok(real) = path.canonicalize() else {
+            let hint = format!("mkdir -p {}", shell_word(&path.to_string_lossy()));
+            return refuse(format!("'{shown}' of sandbox.confineWrite is not there"), vec![hint]);
+        };
+        if let Some(what) = too_wide(&real, places, home) {
+            let why = format!("sandbox.confineWrite '{shown}' is too wide: it {what}");
+            let hint = "git config --show-origin --get-all sandbox.confineWrite".to_owned();
+            return refuse(why, vec![hint]);
+        }
+    }
+    for path in wish.read.iter().chain(&wish.write) {
+        let Some(open) = wish.write.iter().find(|open| path.starts_with(open) && *open != path)
+        else {
+            continue;
+        };
+        // A command that ran before may have put a symlink to a secret here.
+        let shown = path.display();
+        if let Some(link) = symlink_below(open, path) {
+            return refuse(
+                format!("'{}' is a symlink in a writable folder", link.display()),
+                Vec::new(),
+            );
+        }
+        if path.symlink_metadata().is_err() {
+            let hint = format!("touch {}", shell_word(&path.to_string_lossy()));
+            let why = format!(
+                "'{shown}' is to be read-only, but is not there: the command could make it"
+            );
+            return refuse(why, vec![hint]);
+        }
+    }
+    Ok(())
+}
+
+/// What a writable path would give away, if anything.
+fn too_wide(path: &Path, places: &Places, home: &Path) -> Option<&'static str> {
+    let holds = |place: &Path| place.starts_with(path);
+    let is_in = |place: &Path| path.starts_with(place);
+    let shared = Path::new("/dev/shm");
+    match () {
+        () if holds(home) => Some("holds your home"),
+        () if SYSTEM.iter().any(|system| holds(Path::new(system))) => Some("holds the system"),
+        () if ["/proc", "/sys", "/dev"].iter().any(|system| is_in(Path::new(system)))
+            && (!is_in(shared) || holds(shared)) =>
+        {
+            Some("is part of the system")
+        }
+        () if holds(&places.common) || is_in(&places.common) => Some("reaches the git dir"),
+        () if holds(&places.root) || (is_in(&places.root) && !is_in(&places.folder)) => {
+            Some("reaches other sandboxes")
+        }
+        () if holds(&places.main) || places.others.iter().any(|other| holds(other)) => {
+            Some("holds another worktree")
+        }
+        () => None,
+    }
+}
+
+/// The first symlink on the way from a folder to a path in it.
+fn symlink_below(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let below = path.ancestors().take_while(|part| *part != folder).collect::<Vec<_>>();
+    let is_link = |part: &&&Path| part.symlink_metadata().is_ok_and(|it| it.is_symlink());
+    below.iter().rev().find(is_link).map(|part| part.to_path_buf())
+}
+
+/// Fails unless the files of the quarantine and the sandbox that mounts are made of are what they
+/// should be. A command that ran before may have replaced some by symlinks.
+pub fn places(name: &str, places: &Places) -> Result<()> {
+    let Places { quarantine, common, entry, folder, .. } = places;
+    let id = entry.file_name().unwrap_or_default();
+    let private = quarantine.join("worktrees").join(id);
+    let folders = [
+        quarantine.clone(),
+        quarantine.join("base-objects"),
+        quarantine.join("objects"),
+        quarantine.join("worktrees"),
+        private.clone(),
+        common.join("objects"),
+        folder.clone(),
+    ];
+    let files = [private.join("commondir"), entry.join("commondir"), folder.join(".git")];
+    let is = |path: &Path, wanted: fn(&fs::Metadata) -> bool| {
+        path.symlink_metadata().is_ok_and(|found| wanted(&found))
+    };
+    let odd = folders.iter().find(|path| !is(path, fs::Metadata::is_dir));
+    match odd.or_else(|| files.iter().find(|path| !is(path, fs::Metadata::is_file))) {
+        None => Ok(()),
+        Some(path) => Err(Error::NotConfined {
+            name: name.to_owned(),
+            why: format!("'{}' is not what git sandbox made", path.display()),
+            hints: Vec::new(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_too_wide() {
+        let path = |text: &str| PathBuf::from(text);
+        let places = Places {
+            quarantine: path("/w/app/.git/worktrees/box/confined"),
+            common: path("/w/app/.git"),
+            entry: path("/w/app/.git/worktrees/box"),
+            folder: path("/h/u/.cache/git-sandbox/worktrees/app/box"),
+            main: path("/w/app"),
+            root: path("/h/u/.cache/git-sandbox/worktrees"),
+            others: vec![path("/x/other")],
+        };
+        let says = |text: &str| too_wide(Path::new(text), &places, Path::new("/h/u"));
+        for wide in [
+            "/",
+            "/h",
+            "/h/u",
+            "/w",
+            "/w/app",
+            "/w/app/.git",
+            "/w/app/.git/hooks",
+            "/usr",
+            "/var",
+            "/proc/self",
+            "/h/u/.cache",
+            "/h/u/.cache/git-sandbox/worktrees/app",
+            "/h/u/.cache/git-sandbox/worktrees/app/fix",
+            "/x",
+            "/x/other",
+            "/dev/shm",
+        ] {
+            assert!(says(wide).is_some(), "{wide}");
+        }
+        for fine in ["/h/u/.claude", "/w/app/target", "/w/other", "/h/u/.cache/pip", "/var/cache/x"]
+        {
+            assert_eq!(says(fine), None, "{fine}");
+        }
+    }
+}

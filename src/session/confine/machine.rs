@@ -1,0 +1,162 @@
+//! What this machine can do: bubblewrap, namespaces, Landlock, seccomp.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::{Level, Network, calls, files};
+use crate::error::{Doing, Result};
+use crate::sys::process;
+use crate::ui::words::shell_word;
+
+/// The least version of Landlock where it stands alone: before it, files could be cut off.
+const LEAST: u8 = 3;
+/// The least version where it must also close the network.
+const LEAST_FOR_NETWORK: u8 = 4;
+
+/// What a machine lacks for a level, and what to do about it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Lack {
+    /// bubblewrap is not installed.
+    NoBubblewrap,
+    /// The security module of Ubuntu keeps ordinary users from making user namespaces.
+    AppArmor,
+    /// A setting of the kernel does, with the value that would not.
+    Setting(&'static str, u32),
+    /// The container does that we are in.
+    Container,
+    /// bubblewrap fails, and says why.
+    Fails(String),
+    /// The kernel's Landlock is older than needed.
+    OldLandlock(u8, u8),
+    /// The kernel has no Landlock, or it is switched off.
+    NoLandlock,
+    /// No filter of system calls can be made for this processor.
+    NoFilters,
+}
+
+impl Lack {
+    /// Why nothing can be confined.
+    pub fn in_words(&self) -> String {
+        let nobody = "this system lets no ordinary user make a user namespace";
+        match self {
+            Lack::NoBubblewrap => "bubblewrap is not installed".into(),
+            Lack::AppArmor => format!("{nobody} (AppArmor)"),
+            Lack::Setting(name, _) => format!("{nobody} ({name})"),
+            Lack::Container => "this container lets no process make a user namespace".into(),
+            Lack::Fails(why) => format!("bubblewrap fails: {why}"),
+            Lack::OldLandlock(has, least) => {
+                let linux = if *least > LEAST { "6.7" } else { "6.2" };
+                format!("Landlock ABI {has} is less than {least} (Linux {linux})")
+            }
+            Lack::NoLandlock => "this kernel has no Landlock, or does not enable it".into(),
+            Lack::NoFilters => {
+                format!("there are no system call filters for {}", std::env::consts::ARCH)
+            }
+        }
+    }
+
+    /// The one command that mends it, if there is one.
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Lack::NoBubblewrap => Some(install().into()),
+            Lack::AppArmor => Some(
+                "sudo install -m 644 /usr/share/apparmor/extra-profiles/bwrap-userns-restrict \
+                 /etc/apparmor.d/ && sudo apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict"
+                    .into(),
+            ),
+            Lack::Setting(name, value) => Some(format!("sudo sysctl -w {name}={value}")),
+            _ => None,
+        }
+    }
+
+    /// What to do, one line each.
+    pub fn hints(&self, name: &str) -> Vec<String> {
+        let weaker = !matches!(
+            self,
+            Lack::NoBubblewrap | Lack::OldLandlock(..) | Lack::NoLandlock | Lack::NoFilters
+        );
+        let weaker = weaker && files::version() >= LEAST;
+        let weaker = weaker.then(|| {
+            format!("or, weaker: git sandbox run --confine=landlock {}", shell_word(name))
+        });
+        self.remedy().into_iter().chain(weaker).collect()
+    }
+}
+
+/// How bubblewrap is installed here.
+fn install() -> &'static str {
+    let known = [
+        ("/usr/bin/apt", "sudo apt install bubblewrap"),
+        ("/usr/bin/dnf", "sudo dnf install bubblewrap"),
+        ("/usr/bin/pacman", "sudo pacman -S bubblewrap"),
+        ("/usr/bin/zypper", "sudo zypper install bubblewrap"),
+        ("/sbin/apk", "sudo apk add bubblewrap"),
+    ];
+    let found = known.iter().find(|(program, _)| Path::new(program).exists());
+    found.map_or("install bubblewrap", |(_, command)| command)
+}
+
+/// Finds bubblewrap on PATH, but in none of these folders, which a confined command may have written.
+pub fn bubblewrap(not_in: &[&Path]) -> Option<PathBuf> {
+    let found = which::which_all("bwrap").ok()?;
+    let trusted = |path: &PathBuf| {
+        path.is_absolute() && !not_in.iter().any(|folder| path.starts_with(folder))
+    };
+    found.filter_map(|path| path.canonicalize().ok()).find(trusted)
+}
+
+/// Returns the version of Landlock that the kernel has, up to 6, or 0.
+pub fn landlock() -> u8 {
+    files::version()
+}
+
+/// What is missing for a level; `None` if nothing is.
+pub fn lack(level: Level, network: Network, not_in: &[&Path]) -> Result<Option<Lack>> {
+    if !calls::is_possible() {
+        return Ok(Some(Lack::NoFilters));
+    }
+    let version = files::version();
+    let least = if network == Network::On { LEAST } else { LEAST_FOR_NETWORK };
+    match level {
+        Level::Landlock if version == 0 => Ok(Some(Lack::NoLandlock)),
+        Level::Landlock if version < least => Ok(Some(Lack::OldLandlock(version, least))),
+        Level::Landlock => Ok(None),
+        Level::Full => match bubblewrap(not_in) {
+            None => Ok(Some(Lack::NoBubblewrap)),
+            Some(program) => namespaces(&program, network),
+        },
+    }
+}
+
+/// Lets bubblewrap start our own program in the namespaces that a confined command gets.
+fn namespaces(program: &Path, network: Network) -> Result<Option<Lack>> {
+    #[expect(clippy::disallowed_methods, reason = "the launcher")]
+    let mut command = Command::new(program);
+    command
+        .args(super::namespaces(network))
+        .args("--ro-bind / / --dev /dev --proc /proc --".split(' '));
+    command.arg(process::ourselves()?).arg("--version").current_dir("/");
+    let output = command.stdin(Stdio::null()).output().doing(|| "start bubblewrap".into())?;
+    if output.status.success() {
+        return Ok(None);
+    }
+    let setting = |name: &str| {
+        let file = Path::new("/proc/sys").join(name.replace('.', "/"));
+        std::fs::read_to_string(file).ok()?.trim().parse::<u64>().ok()
+    };
+    let in_container =
+        ["/.dockerenv", "/run/.containerenv"].iter().any(|it| Path::new(it).exists());
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.lines().next().unwrap_or_default().trim_start_matches("bwrap: ");
+    Ok(Some(match () {
+        () if setting("kernel.apparmor_restrict_unprivileged_userns") == Some(1) => Lack::AppArmor,
+        () if setting("kernel.unprivileged_userns_clone") == Some(0) => {
+            Lack::Setting("kernel.unprivileged_userns_clone", 1)
+        }
+        () if setting("user.max_user_namespaces") == Some(0) => {
+            Lack::Setting("user.max_user_namespaces", 15000)
+        }
+        () if in_container => Lack::Container,
+        () => Lack::Fails(said.to_owned()),
+    }))
+}

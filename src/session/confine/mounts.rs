@@ -1,0 +1,199 @@
+//! What a confined command sees of the file system: a list of mounts, the shallower ones first, each of
+//! which hides what is below it.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::policy::Policy;
+use super::{Network, Places, Wish};
+
+/// Parts of the system that every program needs. `/nix` and `/var/lib` hold sockets of services that
+/// do as they are told, so only the parts that programs read are shown.
+const SYSTEM: [&str; 17] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/snap",
+    "/sys",
+    "/nix/store",
+    "/nix/var/nix/profiles",
+    "/run/current-system",
+    "/var/lib/alternatives",
+    "/var/lib/ca-certificates",
+    "/var/lib/dpkg",
+];
+/// Folders that are empty at the start, writable, and gone with the command.
+const SCRATCH: [&str; 3] = ["/tmp", "/var/tmp", "/dev/shm"];
+/// Where systemd keeps what `/etc/resolv.conf` leads to.
+const RESOLVER: &str = "/run/systemd/resolve";
+/// Our own program, as it is called inside.
+pub const PROGRAM: &str = "/run/git-sandbox/bin/git-sandbox";
+/// The socket of the proxy, as it is called inside.
+pub const PROXY: &str = "/run/git-sandbox/proxy";
+
+/// One mount.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Where it is seen.
+    pub at: PathBuf,
+    /// What is seen there.
+    pub shows: Shows,
+}
+
+/// What is seen at a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// A fresh `/dev`.
+    Devices,
+    /// The processes inside.
+    Processes,
+    /// An empty folder, which the command may not use.
+    Nothing,
+    /// An empty folder in memory for the command.
+    Scratch,
+    /// A file or folder, to be read.
+    Read(PathBuf),
+    /// A folder, to be changed.
+    Write(PathBuf),
+    /// A symlink with this target.
+    Link(PathBuf),
+}
+
+/// Everything that a command sees.
+#[derive(Debug)]
+pub struct View {
+    mounts: Vec<Mount>,
+}
+
+impl View {
+    /// The view of a command, with our own program and, if there is one, the proxy's socket.
+    pub fn of(
+        wish: &Wish,
+        places: &Places,
+        home: &Path,
+        program: &Path,
+        proxy: Option<&Path>,
+    ) -> View {
+        let mount = |at: &Path, shows: Shows| Mount { at: at.to_owned(), shows };
+        let mut mounts = vec![
+            mount(Path::new("/dev"), Shows::Devices),
+            mount(Path::new("/proc"), Shows::Processes),
+            mount(Path::new("/run"), Shows::Nothing),
+        ];
+        mounts.extend(SYSTEM.iter().filter_map(|path| system(Path::new(path))));
+        mounts.extend(SCRATCH.iter().map(|path| mount(Path::new(path), Shows::Scratch)));
+        if wish.network == Network::On {
+            mounts.extend(system(Path::new(RESOLVER)));
+        }
+        let mut hidden = vec![&places.root];
+        hidden.extend(&places.others);
+        // The quarantine stands there instead where the repository is bare.
+        hidden.extend(Some(&places.main).filter(|main| **main != places.common));
+        mounts.extend(hidden.into_iter().map(|path| mount(path, Shows::Nothing)));
+        mounts.push(mount(home, Shows::Scratch));
+        mounts.extend(wish.read.iter().filter_map(|path| {
+            let real = path.canonicalize().ok()?;
+            Some(mount(path, Shows::Read(real)))
+        }));
+        mounts.extend(wish.write.iter().filter_map(|path| {
+            let real = path.canonicalize().ok()?;
+            Some(mount(path, Shows::Write(real)))
+        }));
+        mounts.extend(
+            borrowed(&places.common.join("objects"), 0)
+                .into_iter()
+                .map(|objects| Mount { at: objects.clone(), shows: Shows::Read(objects) }),
+        );
+        let Places { quarantine, common, entry, folder, .. } = places;
+        let own = [
+            (common.clone(), Shows::Write(quarantine.clone())),
+            (common.join("base-objects"), Shows::Read(common.join("objects"))),
+            (entry.join("commondir"), Shows::Read(entry.join("commondir"))),
+            (folder.clone(), Shows::Write(folder.clone())),
+            (folder.join(".git"), Shows::Read(folder.join(".git"))),
+            (PROGRAM.into(), Shows::Read(program.to_owned())),
+        ];
+        mounts.extend(own.into_iter().map(|(at, shows)| Mount { at, shows }));
+        let proxy = proxy.map(|socket| mount(Path::new(PROXY), Shows::Read(socket.to_owned())));
+        mounts.extend(proxy);
+        // A deeper place must come after the one that it is in. Of two at one place the later counts.
+        mounts.sort_by_key(|mount| mount.at.components().count());
+        View { mounts }
+    }
+
+    /// The view as bubblewrap takes it.
+    pub fn options(&self) -> Vec<OsString> {
+        let mut words: Vec<OsString> = Vec::new();
+        for Mount { at, shows } in &self.mounts {
+            let (option, source): (&str, Option<&Path>) = match shows {
+                Shows::Devices => ("--dev", None),
+                Shows::Processes => ("--proc", None),
+                Shows::Nothing | Shows::Scratch => ("--tmpfs", None),
+                Shows::Read(source) => ("--ro-bind", Some(source)),
+                Shows::Write(source) => ("--bind", Some(source)),
+                Shows::Link(target) => ("--symlink", Some(target)),
+            };
+            words.push(option.into());
+            words.extend(source.map(OsString::from));
+            words.push(at.into());
+        }
+        words.extend(["--remount-ro", "/"].map(OsString::from));
+        words
+    }
+
+    /// What Landlock lets the command read, and what change. The root is never among it: rules belong to
+    /// folders, not to paths, and with the root granted a descriptor that leaked in would lead anywhere.
+    pub fn grant(&self, policy: &mut Policy) {
+        for Mount { at, shows } in &self.mounts {
+            match shows {
+                Shows::Devices | Shows::Nothing | Shows::Link(_) => {}
+                Shows::Processes | Shows::Read(_) => policy.read.push(at.clone()),
+                Shows::Scratch | Shows::Write(_) => policy.write.push(at.clone()),
+            }
+        }
+        policy.read.push("/run".into());
+    }
+
+    /// Whether a path can be seen inside.
+    pub fn shows(&self, path: &Path) -> bool {
+        let over = self.mounts.iter().rev().find(|mount| path.starts_with(&mount.at));
+        over.is_some_and(|mount| match &mount.shows {
+            Shows::Read(source) | Shows::Write(source) => {
+                let rest = path.strip_prefix(&mount.at).unwrap_or(path);
+                rest.as_os_str().is_empty() || source.join(rest).exists()
+            }
+            Shows::Link(_) | Shows::Devices | Shows::Processes => true,
+            Shows::Nothing | Shows::Scratch => false,
+        })
+    }
+}
+
+/// A part of the system as it is: a symlink, or something to be read. `None` where it is not there.
+fn system(path: &Path) -> Option<Mount> {
+    let shows = match fs::read_link(path) {
+        Ok(target) => Shows::Link(target),
+        Err(_) if path.exists() => Shows::Read(path.to_owned()),
+        Err(_) => return None,
+    };
+    Some(Mount { at: path.to_owned(), shows })
+}
+
+/// Folders of objects that a repository borrows from others, as git follows them.
+fn borrowed(objects: &Path, depth: u8) -> Vec<PathBuf> {
+    let text = fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let found = lines.filter_map(|line| objects.join(line).canonicalize().ok());
+    let found: Vec<PathBuf> = found.filter(|path| path.is_dir()).collect();
+    if depth >= 5 {
+        return found;
+    }
+    let more = found.iter().flat_map(|objects| borrowed(objects, depth + 1));
+    more.chain(found.clone()).collect()
+}

@@ -1,0 +1,253 @@
+//! The proxy outside, which connects a confined command to the hosts that the user named and to no
+//! other. It listens on a socket that is mounted into the command's view.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crate::error::{Doing, Result};
+use crate::sys::scratch::Scratch;
+
+/// The most that the head of a request may have.
+const HEAD: u64 = 64 * 1024;
+/// How long a host may take to answer the call.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Ports that a name without a port means.
+const PORTS: [u16; 2] = [443, 80];
+
+/// A proxy at work. Once it is dropped, no new connection is possible.
+#[derive(Debug)]
+pub struct Open {
+    socket: PathBuf,
+    _folder: Scratch,
+}
+
+impl Open {
+    /// Opens a proxy to these hosts.
+    pub fn to(hosts: &[String]) -> Result<Open> {
+        let folder = Scratch::new()?;
+        let socket = folder.path().join("proxy");
+        let listener = UnixListener::bind(&socket).at("listen on", &socket)?;
+        let hosts: Arc<[String]> = hosts.into();
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let hosts = Arc::clone(&hosts);
+                // What goes wrong with a connection is the command's to see.
+                thread::spawn(move || drop(serve(client, &hosts)));
+            }
+        });
+        Ok(Open { socket, _folder: folder })
+    }
+
+    /// The socket that it listens on.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+}
+
+/// What a client asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct Request {
+    host: String,
+    port: u16,
+    /// What is sent to the host first; `None` where the client wants a plain connection.
+    head: Option<String>,
+}
+
+fn serve(client: UnixStream, hosts: &[String]) -> io::Result<()> {
+    let mut reader = BufReader::new(client.try_clone()?);
+    let mut answer = client.try_clone()?;
+    let head = read_head(&mut reader)?;
+    let Some(request) = parse(&head) else {
+        return answer.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    };
+    let Some(pattern) = hosts.iter().find(|pattern| is_named(pattern, &request.host, request.port))
+    else {
+        let text = format!("git sandbox: '{}' is not in sandbox.confineHost\n", request.host);
+        let head = format!("HTTP/1.1 403 Forbidden\r\nContent-Length: {}\r\n\r\n", text.len());
+        return answer.write_all(format!("{head}{text}").as_bytes());
+    };
+    let Ok(host) = connect(&request, pattern.contains('*')) else {
+        return answer.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
+    };
+    match &request.head {
+        Some(head) => (&host).write_all(head.as_bytes())?,
+        None => answer.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
+    }
+    // What the client sent on is in the reader already.
+    let early = reader.buffer().to_vec();
+    (&host).write_all(&early)?;
+    let (mut to_host, mut from_client) = (host.try_clone()?, client.try_clone()?);
+    let up = thread::spawn(move || {
+        let _ = io::copy(&mut from_client, &mut to_host);
+        let _ = to_host.shutdown(Shutdown::Write);
+    });
+    let (mut from_host, mut to_client) = (host, client);
+    let _ = io::copy(&mut from_host, &mut to_client);
+    let _ = to_client.shutdown(Shutdown::Write);
+    let _ = up.join();
+    Ok(())
+}
+
+/// The lines up to the empty one.
+fn read_head(reader: &mut impl BufRead) -> io::Result<String> {
+    let mut head = Vec::new();
+    let mut limited = reader.take(HEAD);
+    while limited.read_until(b'\n', &mut head)? > 0 {
+        if head.ends_with(b"\r\n\r\n") || head.ends_with(b"\n\n") {
+            break;
+        }
+    }
+    String::from_utf8(head).map_err(io::Error::other)
+}
+
+/// Reads `CONNECT host:port` or `GET http://host/path`. A request of the second kind is rewritten for
+/// the host, and is the only one on its connection.
+fn parse(head: &str) -> Option<Request> {
+    let mut lines = head.lines();
+    let mut words = lines.next()?.split(' ');
+    let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+    if method == "CONNECT" {
+        let (host, port) = split(target, 443)?;
+        return Some(Request { host, port, head: None });
+    }
+    let rest = target.strip_prefix("http://")?;
+    let (place, path) = rest.find('/').map_or((rest, "/"), |at| rest.split_at(at));
+    let (host, port) = split(place, 80)?;
+    let kept = lines.filter(|line| {
+        let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        !line.is_empty()
+            && !["proxy-connection", "proxy-authorization", "connection", "keep-alive", "host"]
+                .contains(&name.as_str())
+    });
+    let kept: String = kept.flat_map(|line| [line, "\r\n"]).collect();
+    let head =
+        format!("{method} {path} {version}\r\nHost: {place}\r\nConnection: close\r\n{kept}\r\n");
+    Some(Request { host, port, head: Some(head) })
+}
+
+/// `host:port`, `[address]:port`, or a host alone.
+fn split(place: &str, port: u16) -> Option<(String, u16)> {
+    let (host, port) = match place.rsplit_once(':') {
+        Some((host, digits)) if !host.contains(':') || host.ends_with(']') => {
+            (host, digits.parse().ok()?)
+        }
+        _ => (place, port),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches([']', '.']);
+    let is_host = |letter: char| letter.is_ascii_alphanumeric() || "-._:".contains(letter);
+    (!host.is_empty() && host.chars().all(is_host)).then(|| (host.to_ascii_lowercase(), port))
+}
+
+/// Whether `sandbox.confineHost` names a host: `example.com`, `*.example.com`, `localhost:8080`.
+/// Without a port, 443 and 80 are meant.
+fn is_named(pattern: &str, host: &str, port: u16) -> bool {
+    let (name, ports) = match pattern.rsplit_once(':') {
+        Some((name, digits)) if !name.contains(':') => match digits.parse() {
+            Ok(port) => (name, vec![port]),
+            Err(_) => return false,
+        },
+        _ => (pattern, PORTS.to_vec()),
+    };
+    let name = name.to_ascii_lowercase();
+    let is_name = match name.strip_prefix("*.") {
+        Some(domain) => {
+            host.strip_suffix(domain).is_some_and(|lead| lead.len() > 1 && lead.ends_with('.'))
+        }
+        None => name == host,
+    };
+    is_name && ports.contains(&port)
+}
+
+/// Calls a host. A name that only a wildcard allows must not lead to this machine.
+fn connect(request: &Request, by_wildcard: bool) -> io::Result<TcpStream> {
+    let addresses = (request.host.as_str(), request.port).to_socket_addrs()?;
+    let mut last = io::Error::from(io::ErrorKind::HostUnreachable);
+    for address in addresses.filter(|address| !by_wildcard || !is_near(address)) {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Whether an address is of this machine or its own link.
+fn is_near(address: &SocketAddr) -> bool {
+    match address.ip() {
+        IpAddr::V4(ip) => ip.is_loopback() || ip.is_link_local() || ip.is_unspecified(),
+        IpAddr::V6(ip) => {
+            let mapped = ip.to_ipv4_mapped();
+            let mapped = mapped
+                .is_some_and(|ip| ip.is_loopback() || ip.is_link_local() || ip.is_unspecified());
+            ip.is_loopback() || ip.is_unicast_link_local() || ip.is_unspecified() || mapped
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::fuzz;
+
+    #[test]
+    fn hosts_are_named_exactly() {
+        let named = |pattern: &str, host: &str, port| is_named(pattern, host, port);
+        assert!(
+            named("example.com", "example.com", 443) && named("Example.com", "example.com", 80)
+        );
+        assert!(!named("example.com", "example.com", 22));
+        assert!(!named("example.com", "a.example.com", 443));
+        assert!(!named("example.com", "notexample.com", 443));
+        assert!(named("*.example.com", "a.b.example.com", 443));
+        assert!(!named("*.example.com", "example.com", 443));
+        assert!(!named("*.example.com", ".example.com", 443));
+        assert!(!named("*.example.com", "notexample.com", 443));
+        assert!(
+            named("localhost:8080", "localhost", 8080) && !named("localhost:8080", "localhost", 80)
+        );
+        assert!(!named("localhost:x", "localhost", 80));
+    }
+
+    #[test]
+    fn requests_are_read() {
+        let plain = parse("CONNECT Example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        assert_eq!(plain, Request { host: "example.com".into(), port: 443, head: None });
+        let get = parse(
+            "GET http://a.example:81/x?y HTTP/1.1\r\nHost: evil\r\nProxy-Connection: x\r\nAccept: */*\r\n\r\n",
+        );
+        let get = get.unwrap();
+        assert_eq!((get.host.as_str(), get.port), ("a.example", 81));
+        assert_eq!(
+            get.head.unwrap(),
+            "GET /x?y HTTP/1.1\r\nHost: a.example:81\r\nConnection: close\r\nAccept: */*\r\n\r\n"
+        );
+        assert_eq!(parse("GET /x HTTP/1.1\r\n\r\n"), None);
+        assert_eq!(parse("CONNECT user@host:443 HTTP/1.1\r\n\r\n"), None);
+        assert_eq!(split("[::1]:443", 80), Some(("::1".into(), 443)));
+        fuzz::damaged_text(
+            &["CONNECT a:1 HTTP/1.1\r\n\r\n", "GET http://a/b HTTP/1.1\r\nA: b\r\n\r\n"],
+            |text| {
+                if let Some(request) = parse(text) {
+                    assert!(
+                        !request.host.is_empty() && !request.host.contains(['/', '@', ' ', '\n'])
+                    );
+                }
+            },
+        );
+    }
+
+    #[test]
+    fn this_machine_is_near() {
+        for near in
+            ["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "0.0.0.0:1", "169.254.169.254:1"]
+        {
+            assert!(is_near(&near.parse().unwrap()), "{near}");
+        }
+        assert!(!is_near(&"192.0.2.1:1".parse().unwrap()));
+    }
+}

@@ -1,0 +1,222 @@
+//! What the user wishes of the walls: options, then what was recorded for the sandbox, then config.
+//!
+//! Config counts only where a confined command cannot have written it: the user's own files, `git -c`
+//! and the repository's `config`. What that includes from elsewhere, a checkout above all, and the
+//! config of a single worktree do not count.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::{Level, Network, Wish};
+use crate::error::{Error, Result};
+use crate::git::config::{self, Config};
+use crate::repo::Repo;
+use crate::sandbox::record::Confine;
+use crate::sys::path;
+
+/// What is readable in the home by default, where it exists: git's settings and toolchains.
+const READABLE: [&str; 24] = [
+    ".gitconfig",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".config/git/attributes",
+    ".cargo/bin",
+    ".cargo/env",
+    ".cargo/registry",
+    ".cargo/git",
+    ".rustup",
+    ".nvm",
+    ".volta/bin",
+    ".volta/tools",
+    ".local/bin",
+    ".local/share/pnpm",
+    ".local/share/mise",
+    ".local/share/uv",
+    ".pyenv",
+    ".rbenv",
+    ".sdkman",
+    "go/bin",
+    "go/pkg",
+    ".bun/bin",
+    ".deno/bin",
+    ".asdf",
+];
+
+/// What the command line says about confinement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// `--confine`
+    pub level: Option<Level>,
+    /// `--no-confine`
+    pub off: bool,
+    /// `--network`
+    pub network: Option<Network>,
+}
+
+impl Asked {
+    /// What is recorded for a sandbox that is made so.
+    pub fn to_record(self) -> Option<Confine> {
+        self.level.map(|level| Confine { level, network: self.network })
+    }
+}
+
+/// Returns how commands are to be confined; `None` where they are not.
+pub fn wish(repo: &Repo, asked: Asked, recorded: Option<Confine>) -> Result<Option<Wish>> {
+    if asked.off {
+        return Ok(None);
+    }
+    let decided = asked.level.or(recorded.map(|confine| confine.level));
+    if decided.is_none() && !repo.config.has_section("sandbox.confine") {
+        return Ok(None);
+    }
+    let config = own(repo)?;
+    let Some(level) = decided.map_or_else(|| level(&config), |level| Ok(Some(level)))? else {
+        return Ok(None);
+    };
+    let decided = asked.network.or(recorded.and_then(|confine| confine.network));
+    let network = decided.map_or_else(|| network(&config), Ok)?;
+    let home = home()?;
+    let defaults = READABLE.iter().map(|name| home.join(name)).filter(|path| path.exists());
+    Ok(Some(Wish {
+        level,
+        network,
+        read: paths(&config, "sandbox.confineread", defaults.collect(), &home)?,
+        write: paths(&config, "sandbox.confinewrite", Vec::new(), &home)?,
+        env: list(&config, "sandbox.confineenv", Vec::new()),
+        hosts: list(&config, "sandbox.confinehost", Vec::new()),
+    }))
+}
+
+/// The user's home, without symlinks.
+pub fn home() -> Result<PathBuf> {
+    let home = path::absolute("HOME").and_then(|home| home.canonicalize().ok());
+    home.ok_or(Error::NoHomeToHide)
+}
+
+fn level(config: &Config) -> Result<Option<Level>> {
+    let Some(value) = config.get("sandbox.confine") else { return Ok(None) };
+    match (value, config::boolean(value)) {
+        ("full", _) | (_, Some(true)) => Ok(Some(Level::Full)),
+        ("landlock", _) => Ok(Some(Level::Landlock)),
+        (_, Some(false)) => Ok(None),
+        _ => Err(Error::Config {
+            key: "sandbox.confine".into(),
+            value: value.into(),
+            wanted: "it must be true, false or landlock",
+        }),
+    }
+}
+
+fn network(config: &Config) -> Result<Network> {
+    match config.get("sandbox.confinenetwork") {
+        None | Some("on") => Ok(Network::On),
+        Some("off") => Ok(Network::Off),
+        Some("hosts") => Ok(Network::Hosts),
+        Some(value) => Err(Error::Config {
+            key: "sandbox.confineNetwork".into(),
+            value: value.into(),
+            wanted: "it must be on, off or hosts",
+        }),
+    }
+}
+
+/// The values of a key after the defaults. An empty value clears what came before it.
+fn list(config: &Config, key: &str, defaults: Vec<String>) -> Vec<String> {
+    config.all(key).fold(defaults, |mut values, value| {
+        match value.trim() {
+            "" => values.clear(),
+            value => values.push(value.to_owned()),
+        }
+        values
+    })
+}
+
+fn paths(config: &Config, key: &str, defaults: Vec<PathBuf>, home: &Path) -> Result<Vec<PathBuf>> {
+    let mut paths = defaults;
+    for value in config.all(key) {
+        let value = value.trim();
+        if value.is_empty() {
+            paths.clear();
+            continue;
+        }
+        let path = match value.strip_prefix('~') {
+            Some("") => home.to_owned(),
+            Some(rest) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),
+            _ => PathBuf::from(value),
+        };
+        if !path.is_absolute() {
+            let key =
+                if key.ends_with("read") { "sandbox.confineRead" } else { "sandbox.confineWrite" };
+            let wanted = "it must be an absolute path, or start with '~/'";
+            return Err(Error::Config { key: key.into(), value: value.into(), wanted });
+        }
+        paths.push(path::tidy(&path));
+    }
+    Ok(paths)
+}
+
+/// Asks git for the config with its origin, and leaves out what a command in a sandbox may have
+/// written.
+fn own(repo: &Repo) -> Result<Config> {
+    let list = ["config", "--list", "-z", "--show-scope", "--show-origin"];
+    let listed = repo.git.look(list).read("read the config")?;
+    let real = |file: &Path| repo.git.dir().join(file).canonicalize().ok();
+    let local = real(&repo.common.join("config"));
+    let counts = |scope: &[u8], origin: &[u8]| match scope {
+        b"system" | b"global" | b"command" => true,
+        b"local" => {
+            let file = origin.strip_prefix(b"file:").map(|file| Path::new(OsStr::from_bytes(file)));
+            local.is_some() && file.and_then(real) == local
+        }
+        _ => false,
+    };
+    Ok(filtered(&listed, counts))
+}
+
+/// From `git config --list -z --show-scope --show-origin`: three records for each value.
+fn filtered(listed: &[u8], counts: impl Fn(&[u8], &[u8]) -> bool) -> Config {
+    let records: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
+    let kept = records.chunks_exact(3).filter(|record| counts(record[0], record[1]));
+    let kept: Vec<u8> = kept.flat_map(|record| [record[2], b"\0"].concat()).collect();
+    Config::parse(&kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::fuzz;
+
+    const LISTED: &[u8] = b"global\0file:/h/.gitconfig\0sandbox.confine\ntrue\0\
+        local\0file:.git/config\0sandbox.confinewrite\n/a\0\
+        local\0file:../x\0sandbox.confinewrite\n/\0\
+        worktree\0file:.git/config.worktree\0sandbox.confine\nfalse\0\
+        command\0command line:\0sandbox.confineenv\nA_*\0";
+
+    fn of(listed: &[u8]) -> Config {
+        filtered(listed, |scope, origin| scope != b"worktree" && origin != b"file:../x")
+    }
+
+    #[test]
+    fn only_what_counts_is_kept() {
+        let config = of(LISTED);
+        assert_eq!(level(&config).unwrap(), Some(Level::Full));
+        assert_eq!(config.all("sandbox.confinewrite").collect::<Vec<_>>(), ["/a"]);
+        assert_eq!(list(&config, "sandbox.confineenv", Vec::new()), ["A_*"]);
+        fuzz::damaged(&[LISTED], |input| {
+            let records = input.split(|byte| *byte == 0).count();
+            assert!(of(input).all("sandbox.confine").count() <= records / 3);
+        });
+    }
+
+    #[test]
+    fn an_empty_value_clears_the_list() {
+        let config = Config::parse(
+            b"sandbox.confineread\n/a\0sandbox.confineread\n\0sandbox.confineread\n~/b\0",
+        );
+        let read = paths(&config, "sandbox.confineread", vec!["/d".into()], Path::new("/h"));
+        assert_eq!(read.unwrap(), [PathBuf::from("/h/b")]);
+        let config = Config::parse(b"sandbox.confineread\na/b\0");
+        assert!(paths(&config, "sandbox.confineread", Vec::new(), Path::new("/h")).is_err());
+    }
+}
