@@ -235,12 +235,11 @@ impl Quarantine<'_> {
 
     /// HEAD and private refs of a sandbox whose refs are in a table.
     fn write_refs_of_table(&self, to: &Path) -> Result<()> {
-        let head = match self.own_ref() {
-            Some(name) => format!("ref: {name}\n"),
-            None => {
-                let call = self.git.look([self.git_dir_option()]).args(["rev-parse", "HEAD"]);
-                format!("{}\n", call.line("read HEAD")?.to_string_lossy())
-            }
+        let head = if let Some(name) = self.own_ref() {
+            format!("ref: {name}\n")
+        } else {
+            let call = self.git.look([self.git_dir_option()]).args(["rev-parse", "HEAD"]);
+            format!("{}\n", call.line("read HEAD")?.to_string_lossy())
         };
         write(&to.join("HEAD"), head.as_bytes())?;
         for (name, id) in held::private_refs(&self.git, &self.sandbox.entry, true)? {
