@@ -17,7 +17,7 @@ __git_sandbox_options ()
 	path) echo '--color= -h --help' ;;
 	diff) echo '--stat --name-only --json --color= -h --help' ;;
 	rename) echo '--root= --color= -h --help' ;;
-	run) echo '--background --restart --restart= --tmux --all --next= --author= --confine --confine= --no-confine --network= --color= -h --help' ;;
+	run) echo '--background --restart --restart= --tmux --all --next= --author= --confine --confine= --no-confine --network= --container= --color= -h --help' ;;
 	stop) echo '--rm -f --force --release --timeout= --all --root= --color= -h --help' ;;
 	wait) echo '--all --timeout= --root= --color= -h --help' ;;
 	merge) echo '--into= --ff-only --squash --rebase -m --message= --branch= --keep --delete-branch -n --dry-run --root= --json --color= -h --help' ;;
@@ -62,6 +62,7 @@ __git_sandbox_value ()
 	'run --author') kind='text' ;;
 	'run --confine') kind='words full landlock' next=no ;;
 	'run --network') kind='words on off hosts' ;;
+	'run --container') kind='text' ;;
 	'run --color') kind='words auto always never' ;;
 	'stop --timeout') kind='text' ;;
 	'stop --root') kind='folder' ;;

@@ -39,7 +39,7 @@ function __git_sandbox_where
         case rename
             set valued --root --color
         case run
-            set valued --next --author --network --color
+            set valued --next --author --network --container --color
             set runs yes
             set bare 1
         case stop
@@ -247,6 +247,7 @@ complete -c git-sandbox -n '__git_sandbox_in run' -l author -x -d 'author and co
 complete -c git-sandbox -n '__git_sandbox_in run' -l confine -f -a 'full landlock' -d 'let it change nothing but its sandbox, and read no secrets; '\''landlock'\'' is weaker'
 complete -c git-sandbox -n '__git_sandbox_in run' -l no-confine -d 'do not confine it, whatever config and the sandbox'\''s record say'
 complete -c git-sandbox -n '__git_sandbox_in run' -l network -x -a 'on off hosts' -d 'what a confined command reaches: all, nothing, or the hosts of sandbox.confineHost'
+complete -c git-sandbox -n '__git_sandbox_in run' -l container -x -d 'run it in a container of this image, by podman or docker, confined to its sandbox'
 complete -c git-sandbox -n '__git_sandbox_in run' -l color -x -a 'auto always never' -d 'colour the output: auto, always or never'
 complete -c git-sandbox -n '__git_sandbox_in run' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in run' -l help -d 'show the options with their meaning'

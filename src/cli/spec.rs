@@ -315,6 +315,13 @@ pub static NETWORK: Opt = valued(
     Kind::OneOf(&["on", "off", "hosts"]),
     "what a confined command reaches: all, nothing, or the hosts of sandbox.confineHost",
 );
+/// `--container`
+pub static CONTAINER: Opt = valued(
+    "container",
+    "image",
+    Kind::Text,
+    "run it in a container of this image, by podman or docker, confined to its sandbox",
+);
 /// `--confine` of `doctor`
 pub static CAN_CONFINE: Opt =
     switch("confine", "say whether this machine can confine commands, and what it lacks");
@@ -625,6 +632,7 @@ HUP are passed on to it. Inside a sandbox, 'run -- <cmd>' means that one.",
         &CONFINE,
         &NO_CONFINE,
         &NETWORK,
+        &CONTAINER,
     ],
 };
 

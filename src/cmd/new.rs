@@ -185,7 +185,7 @@ fn say_not_started(args: &Args, why: &str, outcomes: &[Outcome], out: Out) {
 }
 
 fn run_there(args: &Args, out: Out, here: &Here, outcome: &Outcome) -> Result<u8> {
-    let start = Start::of(here, sandbox_of(here, outcome)?, args)?;
+    let mut start = Start::of(here, sandbox_of(here, outcome)?, args)?;
     start.tell_walls(out);
     if outcome.action == Action::Resumed {
         start.introduce(outcome.last_used, out);

@@ -55,7 +55,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
 
 /// Runs it in a sandbox that can be used.
 fn there(args: &Args, here: &Here, sandbox: &Sandbox, out: Out) -> Result<u8> {
-    let start = Start::of(here, sandbox, args)?;
+    let mut start = Start::of(here, sandbox, args)?;
     if args.has(&BACKGROUND) && matches!(start.what, What::Shell) {
         return Err(args.wrong("option '--background' needs a command, or 'sandbox.agent'"));
     }

@@ -28,6 +28,7 @@ pub fn run(repo: &Repo, worktrees: &Worktrees, sandbox: &Sandbox) -> Result<Opti
         author: None,
         beacon: None,
         walls: None,
+        container: None,
     };
     for command in commands(repo) {
         let code = session.configured(command)?;

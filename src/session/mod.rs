@@ -16,7 +16,7 @@ pub mod tmux;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, IsTerminal};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::ExitStatusExt;
@@ -37,6 +37,7 @@ use crate::sandbox::runs::line::{Kind, Start};
 use crate::sandbox::runs::record::{self, Started};
 use crate::sandbox::{port, program_name};
 use crate::session::confine::{Confined, Walls};
+use crate::session::container::Container;
 use crate::sys::lock::Lock;
 use crate::sys::signals::{ForChild, Target};
 use crate::sys::{clock, signals};
@@ -74,6 +75,8 @@ pub struct Session<'a> {
     pub beacon: Option<String>,
     /// What commands there are confined by; the quarantine is ready.
     pub walls: Option<Walls>,
+    /// The container that its commands run in, if any.
+    pub container: Option<Container>,
 }
 
 /// What is to be run.
@@ -172,8 +175,9 @@ impl Session<'_> {
 
     /// Fails when the program is not there, before anything is done.
     pub fn check(&self, what: &What) -> Result<()> {
-        let Some(word) = self.program(what) else { return Ok(()) };
-        check_program(&word, self.path)
+        // The programs of a container are in its image.
+        let word = self.program(what).filter(|_| self.container.is_none());
+        word.map_or(Ok(()), |word| check_program(&word, self.path))
     }
 
     /// The program that is started, where that is plain to see.
@@ -216,6 +220,10 @@ impl Session<'_> {
         };
         let mut command = self.blank(Path::new(program));
         command.args(words);
+        if let Some(container) = &self.container {
+            let on_terminal = [io::stdin().is_terminal(), io::stdout().is_terminal()] == [true; 2];
+            return Ok(Confined::not_at_all(container.wrap(&command, on_terminal)));
+        }
         match &self.walls {
             Some(walls) => {
                 self.program(what).map_or(Ok(()), |program| walls.check_program(&program))?;

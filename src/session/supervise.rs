@@ -25,6 +25,7 @@ use crate::sandbox::runs::line::Kind;
 use crate::sandbox::runs::record::Started;
 use crate::sandbox::runs::{self, mass_death};
 use crate::session::confine::{Confined, Walls};
+use crate::session::container::Container;
 use crate::session::log::Log;
 use crate::session::{
     Agent, Author, Gets, SUPERVISED, Session, What, beacon, lock_of, share, unstartable,
@@ -64,6 +65,7 @@ struct Plan {
     author: Option<String>,
     restart: Option<Restart>,
     walls: Option<Walls>,
+    container: Option<Container>,
 }
 
 impl Session<'_> {
@@ -97,8 +99,8 @@ impl Session<'_> {
             What::Shell => (None, self.words(what)),
         };
         let author = self.author.as_ref().map(Author::in_words);
-        let walls = self.walls.clone();
-        let plan = Plan { run: run.number(), agent, author, restart, walls };
+        let (walls, container) = (self.walls.clone(), self.container.clone());
+        let plan = Plan { run: run.number(), agent, author, restart, walls, container };
         let plan = serde_json::to_string(&plan).map_err(std::io::Error::from);
         let mut command = self.blank(&process::ourselves()?);
         command.args(["run", "--", "supervised"]).arg(plan.doing(|| "plan the run".into())?);
@@ -150,7 +152,8 @@ pub fn supervisor(command_line: &[OsString]) -> Option<Supervisor> {
 impl Supervisor {
     /// The private git dir of the sandbox, if its command is confined.
     pub fn confined(&self) -> Option<PathBuf> {
-        self.plan.walls.as_ref().map(|_| self.entry.clone())
+        let is_confined = self.plan.walls.is_some() || self.plan.container.is_some();
+        is_confined.then(|| self.entry.clone())
     }
 
     /// Runs the command until it succeeds, is stopped or fails too often; its last exit code.
@@ -221,6 +224,7 @@ impl Supervisor {
             author: self.plan.author.as_deref().and_then(Author::recorded),
             beacon: some(text("BEACON")),
             walls: self.plan.walls.clone(),
+            container: self.plan.container.clone(),
         }
     }
 

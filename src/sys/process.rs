@@ -19,3 +19,8 @@ pub fn settle() {
 pub fn ourselves() -> Result<PathBuf> {
     std::env::current_exe().doing(|| "find the program".into())
 }
+
+/// The ids of the current user and of the user's group.
+pub fn user_and_group() -> (u32, u32) {
+    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+}

@@ -8,9 +8,11 @@ use crate::cli::spec::{AUTHOR, BACKGROUND, RESTART};
 use crate::cmd::context::{Here, walls};
 use crate::error::Result;
 use crate::git::config::Config;
+use crate::lifecycle::quarantine::Borrow;
 use crate::repo::Repo;
 use crate::sandbox::report::Report;
 use crate::sandbox::{Sandbox, record, runs};
+use crate::session::confine::Level;
 use crate::session::supervise::Restart;
 use crate::session::{Agent, Author, Gets, Session, What, beacon};
 use crate::sys::clock::Time;
@@ -63,6 +65,7 @@ pub fn session<'a>(
         author,
         beacon: None,
         walls: None,
+        container: None,
     })
 }
 
@@ -105,8 +108,12 @@ impl<'a> Start<'a> {
             _ => None,
         };
         let restart = args.count(&RESTART).map(|most| Restart { most, agent });
+        session.container = walls::container(here, sandbox, args)?;
         session.walls = walls::around(here, sandbox, args)?;
-        let walls = walls::in_words(session.walls.as_ref(), sandbox, args);
+        let walls = match &session.container {
+            Some(container) => Some(container.introduction()),
+            None => walls::in_words(session.walls.as_ref(), sandbox, args),
+        };
         Ok(Start { session, what, here, sandbox, now: here.now, report, restart, walls })
     }
 
@@ -118,10 +125,10 @@ impl<'a> Start<'a> {
     }
 
     /// Runs it with the user's terminal, and takes over what it did behind walls; its exit code.
-    pub fn foreground(&self, out: Out) -> Result<u8> {
+    pub fn foreground(&mut self, out: Out) -> Result<u8> {
         self.make_quarantine(out)?;
         let code = self.session.foreground(&self.what, out);
-        if self.session.walls.is_none() {
+        if self.session.walls.is_none() && self.session.container.is_none() {
             return code;
         }
         match (walls::take_over(&self.sandbox.entry, out), code) {
@@ -135,15 +142,20 @@ impl<'a> Start<'a> {
     }
 
     /// Makes what a confined command sees in the place of the repository.
-    fn make_quarantine(&self, out: Out) -> Result<()> {
-        match &self.session.walls {
-            Some(walls) => walls::prepare(self.here, self.sandbox, walls, out),
-            None => Ok(()),
+    fn make_quarantine(&mut self, out: Out) -> Result<()> {
+        let borrow = match &self.session.walls {
+            Some(walls) if walls.level() == Level::Landlock => Borrow::InPlace,
+            None if self.session.container.is_none() => return Ok(()),
+            _ => Borrow::Mounted,
+        };
+        if let Some(container) = &mut self.session.container {
+            container.mounts = walls::mounts(self.here, self.sandbox)?;
         }
+        walls::prepare(self.here, self.sandbox, borrow, out)
     }
 
     /// Starts it in the background, and says so.
-    pub fn background(self, out: Out) -> Result<()> {
+    pub fn background(mut self, out: Out) -> Result<()> {
         self.tell_walls(out);
         self.make_quarantine(out)?;
         self.say_who_else(out);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::cli::args::Args;
-use crate::cli::spec::{CONFINE, NETWORK, NO_CONFINE};
+use crate::cli::spec::{CONFINE, CONTAINER, NETWORK, NO_CONFINE};
 use crate::cmd::context::Here;
 use crate::error::Result;
 use crate::lifecycle::quarantine::{Borrow, Quarantine};
@@ -14,6 +14,7 @@ use crate::repo::root::Root;
 use crate::sandbox::{self, Sandbox, confined, in_use, record};
 use crate::session::confine::settings::{self, Asked};
 use crate::session::confine::{Level, Network, Places, Walls};
+use crate::session::container::{Container, Mount};
 use crate::sys::lock::Lock;
 use crate::ui::out::Out;
 
@@ -37,6 +38,9 @@ pub fn asked(args: &Args) -> Result<Asked> {
 /// made, before anything is changed.
 pub fn around(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<Walls>> {
     let asked = asked(args)?;
+    if args.has(&CONTAINER) {
+        return Ok(None);
+    }
     let recorded = record::read(&sandbox.entry).confine;
     let Some(wish) = settings::wish(&here.repo, asked, recorded)? else {
         if asked.network.is_some() {
@@ -59,9 +63,23 @@ pub fn around(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<Wall
     Ok(Some(walls))
 }
 
+/// Returns the container for commands in a sandbox, if `--container` names an image.
+pub fn container(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<Container>> {
+    args.at_most_one(&[&CONFINE, &CONTAINER])?;
+    args.at_most_one(&[&NO_CONFINE, &CONTAINER])?;
+    let Some(image) = args.word(&CONTAINER) else { return Ok(None) };
+    let asked = Asked { level: Some(Level::Full), ..asked(args)? };
+    let wish = settings::wish(&here.repo, asked, None)?;
+    let inside = wish.map_or((Network::On, Vec::new()), |wish| (wish.network, wish.env));
+    let own = settings::own(&here.repo)?;
+    let program = own.get("sandbox.container").filter(|program| !program.is_empty());
+    let options = own.all("sandbox.containeroptions").map(str::to_owned).collect();
+    Container::new(&sandbox.name(), image, program, options, inside).map(Some)
+}
+
 /// Makes the quarantine of a sandbox or brings it up to date, for a command that is about to start. What
 /// an earlier one left is taken over first. While another command runs there, it stays as it is.
-pub fn prepare(here: &Here, sandbox: &Sandbox, walls: &Walls, out: Out) -> Result<()> {
+pub fn prepare(here: &Here, sandbox: &Sandbox, borrow: Borrow, out: Out) -> Result<()> {
     let lock = here.repo.lock(out)?;
     let git = here.repo.git.holding(lock.file());
     let quarantine = Quarantine::of(&here.repo, &git, sandbox)?;
@@ -72,11 +90,12 @@ pub fn prepare(here: &Here, sandbox: &Sandbox, walls: &Walls, out: Out) -> Resul
     if idle.is_some() {
         quarantine.take()?.tell(out);
     }
-    quarantine.prepare(match walls.level() {
-        Level::Full => Borrow::Mounted,
-        Level::Landlock => Borrow::InPlace,
-    })?;
-    Ok(())
+    quarantine.prepare(borrow).map(drop)
+}
+
+/// What a container must mount for a sandbox.
+pub fn mounts(here: &Here, sandbox: &Sandbox) -> Result<Vec<Mount>> {
+    Quarantine::of(&here.repo, &here.repo.git, sandbox)?.mounts()
 }
 
 /// Takes over what a command that has ended did behind walls. Where another one still runs there, that
@@ -108,7 +127,7 @@ pub fn check_machine(repo: &Repo, args: &Args, name: &str) -> Result<()> {
 
 /// What was typed about walls, for a window in which we are started again.
 pub fn options(args: &Args) -> Vec<OsString> {
-    let valued = [&CONFINE, &NETWORK]
+    let valued = [&CONFINE, &NETWORK, &CONTAINER]
         .into_iter()
         .filter_map(|option| Some(format!("{}={}", option.typed(), args.word(option)?).into()));
     valued.chain(args.has(&NO_CONFINE).then(|| NO_CONFINE.typed().into())).collect()

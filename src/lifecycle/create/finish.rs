@@ -42,6 +42,7 @@ impl Maker<'_> {
             author: author.or_else(|| self.author.clone()),
             beacon: None,
             walls: None,
+            container: None,
         };
         let main = (!main.bare).then_some(main.path.as_path());
         Fill { repo: self.repo, main, commit, own, session }

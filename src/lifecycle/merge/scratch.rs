@@ -108,6 +108,7 @@ impl Scratch {
             task: None,
             beacon: None,
             walls: None,
+            container: None,
             author: None,
         };
         Fill { repo, main, commit, own: lock, session }.check_out()?;

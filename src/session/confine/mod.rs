@@ -11,7 +11,7 @@
 
 mod calls;
 mod check;
-mod environment;
+pub mod environment;
 mod files;
 mod forward;
 pub mod inside;

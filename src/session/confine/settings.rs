@@ -158,7 +158,7 @@ fn paths(config: &Config, key: &str, defaults: Vec<PathBuf>, home: &Path) -> Res
 
 /// Asks git for the config with its origin, and leaves out what a command in a sandbox may have
 /// written.
-fn own(repo: &Repo) -> Result<Config> {
+pub fn own(repo: &Repo) -> Result<Config> {
     let list = ["config", "--list", "-z", "--show-scope", "--show-origin"];
     let listed = repo.git.look(list).read("read the config")?;
     let real = |file: &Path| repo.git.dir().join(file).canonicalize().ok();
