@@ -5,7 +5,6 @@ use crate::cmd::context::{Here, lock_repo};
 use crate::error::Result;
 use crate::lifecycle::background;
 use crate::lifecycle::rename::Renamer;
-use crate::sandbox;
 use crate::sandbox::in_use::Processes;
 use crate::ui::out::Out;
 
@@ -17,7 +16,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let (repo, lock) = lock_repo(*out)?;
     let here = Here::holding(&lock, repo, args, out)?;
     background::tell(&here.place.root, *out);
-    let sandbox = sandbox::find(&here.sandboxes, old)?;
+    let sandbox = here.get(old)?;
     let renamer = Renamer {
         repo: &here.repo,
         git: here.repo.git.holding(lock.file()),
