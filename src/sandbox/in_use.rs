@@ -114,6 +114,16 @@ impl Processes {
         if others.is_empty() { users.into_iter().map(User::from).collect() } else { others }
     }
 
+    /// Who sits in this sandbox's folder, our callers aside, whether or not they hold its lock.
+    pub fn others_in(&self, sandbox: &Sandbox) -> Vec<User> {
+        let Found { processes, callers } = self.found();
+        let is_inside = |path: &PathBuf| path.starts_with(&sandbox.path);
+        let sits = |process: &&Process| {
+            !callers.contains(&process.pid) && process.paths.iter().any(is_inside)
+        };
+        processes.iter().filter(sits).map(User::from).collect()
+    }
+
     /// Who uses this sandbox.
     pub fn users_of(&self, sandbox: &Sandbox) -> Result<Vec<User>> {
         let lock = lock_path(&sandbox.entry);
