@@ -285,14 +285,28 @@ type Ends<'a> = &'a dyn Fn(&Process) -> Vec<PathBuf>;
 
 /// Our ancestors, and the rest of the pipeline that we are in: what is connected to us by pipes,
 /// upstream or downstream, and in our process group. A neighbour that only writes to the pipe that
-/// we write to is none of it.
+/// we write to is none of it. A copy of our shell that has not become its command yet has its pipes
+/// on other descriptors.
 fn callers(all: &[Process]) -> HashSet<u32> {
     let mut found = ancestors(all);
     let Some(we) = all.iter().find(|process| process.pid == std::process::id()) else {
         return found;
     };
-    let output = |process: &Process| process.pipes[1..].iter().flatten().cloned().collect();
-    let input = |process: &Process| process.pipes[..1].iter().flatten().cloned().collect();
+    let ancestors = found.clone();
+    let is_copy = |process: &Process| {
+        let mut shells = all.iter().filter(|shell| ancestors.contains(&shell.pid));
+        shells.any(|shell| shell.pid == process.parent && shell.program == process.program)
+    };
+    let more = |process: &Process| match is_copy(process) {
+        true => process.more_pipes.clone(),
+        false => Vec::new(),
+    };
+    let output = |process: &Process| {
+        process.pipes[1..].iter().flatten().cloned().chain(more(process)).collect()
+    };
+    let input = |process: &Process| {
+        process.pipes[..1].iter().flatten().cloned().chain(more(process)).collect()
+    };
     let directions: [(Ends, Ends); 2] = [(&output, &input), (&input, &output)];
     for (ours, theirs) in directions {
         let mut todo = vec![we];
