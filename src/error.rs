@@ -29,6 +29,7 @@ pub enum Error {
     CheckedOutInMain { branch: String, slug: String },
     FromExisting { branch: String, place: String },
     BranchInTheWay { branch: String, other: String },
+    TypedAfter { words: String, error: Box<Error> },
     Root { root: PathBuf, why: String, hint: Option<String> },
     FolderTaken { path: PathBuf },
     RestoreTaken { path: PathBuf, name: String },
@@ -37,7 +38,7 @@ pub enum Error {
     NoRemote { remote: String },
     ChangesConflict { paths: Vec<PathBuf> },
     CarryIntoExisting { name: String },
-    NotRenamed { name: String, why: String },
+    NotRenamed { name: String, why: String, hint: Option<String> },
     MainWorktree { name: String },
     InTrash { name: String, id: String },
     NotRemoved { name: String, path: PathBuf },
@@ -88,6 +89,16 @@ impl Error {
         }
     }
 
+    /// An error about a name, with the words that it was typed after if these do not make a new sandbox.
+    pub fn typed_after(self, words: String) -> Error {
+        match self {
+            Error::BadName { .. } | Error::BranchInTheWay { .. } => {
+                Error::TypedAfter { words, error: Box::new(self) }
+            }
+            other => other,
+        }
+    }
+
     /// Whether there is anything to say: git is silent when its reader went away.
     pub fn is_silent(&self) -> bool {
         matches!(self, Error::ClosedPipe)
@@ -132,6 +143,7 @@ impl fmt::Display for Error {
             Error::BranchInTheWay { branch, other } => {
                 write!(f, "cannot create branch '{branch}': branch '{other}' is in the way")
             }
+            Error::TypedAfter { error, .. } => error.fmt(f),
             Error::Root { root, why, .. } => {
                 write!(f, "cannot keep sandboxes in '{}': {why}", root.display())
             }
@@ -152,7 +164,7 @@ impl fmt::Display for Error {
             Error::CarryIntoExisting { name } => {
                 write!(f, "cannot bring the changes along: sandbox '{name}' is there already")
             }
-            Error::NotRenamed { name, why } => write!(f, "cannot rename '{name}': {why}"),
+            Error::NotRenamed { name, why, .. } => write!(f, "cannot rename '{name}': {why}"),
             Error::MainWorktree { name } => {
                 write!(f, "cannot remove '{name}': it is the main worktree")
             }

@@ -643,9 +643,10 @@ pub static STOP: Command = Command {
     about: "end what runs in a sandbox; the sandbox stays",
     details: "\
 What 'run' or 'new' started there, and what that started, gets TERM, and KILL if it has
-not ended in time. A tmux window that stays although its command has ended is closed. With
---rm the sandbox is then moved to the trash, unless there is work in it; --all --rm keeps
-worktrees outside the root. Inside a sandbox, <name> defaults to it.",
+not ended in time. A tmux window that stays although its command has ended is closed.
+Processes there that were started otherwise are named, with the command that ends them.
+With --rm the sandbox is then moved to the trash, unless there is work in it; --all --rm
+keeps worktrees outside the root. Inside a sandbox, <name> defaults to it.",
     operands: &[Operand { name: "name", kind: Kind::Sandbox, times: Times::Many }],
     after_dashes: AfterDashes::Operands,
     options: &[&RM_TOO, &FORCE, &RELEASE, &TIMEOUT, &ALL_HERE, &ROOT],

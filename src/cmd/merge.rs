@@ -248,7 +248,9 @@ fn branch_of(args: &Args, here: &Here, sandbox: &Sandbox) -> Result<String> {
             Err(refused("it is detached and has no branch".into(), Some(hint)))
         }
         (None, Some(asked)) => {
-            resolve::check_name(&here.repo.git, asked)?;
+            let name = shell_word(&sandbox.name());
+            let typed = format!("git sandbox merge {name} --branch");
+            resolve::check_name(&here.repo.git, asked).map_err(|error| error.typed_after(typed))?;
             let branch = asked.to_str().ok_or(Error::NotText { what: "branch" })?;
             match tip(here, branch)? {
                 Some(commit) if Some(&commit) != sandbox.head.as_ref() => {

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 
+use owo_colors::Style;
 use serde::Serialize;
 
 use crate::cli::args::Args;
@@ -24,7 +25,8 @@ use crate::sandbox::report::Report;
 use crate::sandbox::{Sandbox, record};
 use crate::session::{Author, What, check_program, plain_program};
 use crate::sys::{clock, path, random, signals};
-use crate::ui::out::{self, Out};
+use crate::ui::out::{self, Out, visible};
+use crate::ui::table::Cell;
 use crate::ui::words::{self, shell_word};
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -266,7 +268,13 @@ fn task(words: &[OsString]) -> Result<Option<String>> {
 fn narrate(outcome: &Outcome, runs: bool, out: Out) {
     let name = outcome.path.file_name().unwrap_or_default().to_string_lossy();
     match &outcome.action {
-        Action::Created(how) => out.note(&format!("created sandbox '{name}': {how}")),
+        Action::Created(how) => {
+            // The task is shown so that a missing quote is seen.
+            let task = record::read(&outcome.entry).task;
+            let purpose = task.map(|task| format!(" for \"{}\"", beginning(&task, out)));
+            let purpose = purpose.unwrap_or_default();
+            out.note(&format!("created sandbox '{name}'{purpose}: {how}"));
+        }
         Action::Finished => {
             out.note(&format!("finished sandbox '{name}', whose creation had been interrupted"));
         }
@@ -278,6 +286,12 @@ fn narrate(outcome: &Outcome, runs: bool, out: Out) {
             out.note(&format!("resumed sandbox '{name}'"));
         }
     }
+}
+
+/// As much of a task as fits into a line.
+fn beginning(task: &str, out: Out) -> String {
+    const MOST: usize = 60;
+    Cell::from((visible(task), Style::new())).fitted(MOST, out)
 }
 
 #[derive(Serialize)]

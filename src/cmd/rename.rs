@@ -17,7 +17,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let (repo, lock) = lock_repo(*out)?;
     let here = Here::holding(&lock, repo, args, out)?;
     background::tell(&here.place.root, *out);
-    let sandbox = named::find(&here.sandboxes, old)?;
+    let sandbox = here.get(old)?;
     let renamer = Renamer {
         repo: &here.repo,
         git: here.repo.git.holding(lock.file()),

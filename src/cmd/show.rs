@@ -125,9 +125,10 @@ fn run_line(seen: &Seen, now: Time) -> String {
     let ago = words::brief(now - seen.since());
     let mut words = vec![match seen.state {
         State::Running => format!("running for {ago}"),
-        State::Died(Some(code)) => format!("died ({code}) {ago} ago"),
-        State::Failed(code) if !seen.run.stopped => format!("failed ({code}) {ago} ago"),
+        State::Died(None) if seen.run.stopped => format!("stopped; started {ago} ago"),
         State::Died(None) => format!("died; started {ago} ago"),
+        State::Died(Some(code)) if !seen.run.stopped => format!("died ({code}) {ago} ago"),
+        State::Failed(code) if !seen.run.stopped => format!("failed ({code}) {ago} ago"),
         _ => format!("{} ago", seen.in_words(now)),
     }];
     words.extend(match kind {

@@ -1,8 +1,8 @@
 //! `git sandbox stop`
 //!
 //! Ends what was started in a sandbox: what holds its lock and what that started, but not the
-//! runner, which ends with its command, and not those we were called by. The sandbox stays, unless
-//! `--rm` was given and the verdict agrees.
+//! runner, which ends with its command, and not those we were called by. Others who sit there are named.
+//! The sandbox stays, unless `--rm` was given and the verdict agrees.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -19,6 +19,7 @@ use crate::repo::Repo;
 use crate::sandbox::in_use::{self, Lost, Processes, Started, User};
 use crate::sandbox::journal::Why;
 use crate::sandbox::record::{self, Facts};
+use crate::sandbox::verdict::Objection;
 use crate::sandbox::{Sandbox, runs};
 use crate::session::tmux;
 use crate::sys::signals;
@@ -50,10 +51,20 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
             true => tmux::close_dead(&project, &sandbox.path, ended > 0),
             false => 0,
         };
-        if ended > 0 || (closed == 0 && !args.has(&ALL_HERE)) {
+        let others = Processes::lazily().others_in(sandbox);
+        if ended > 0 || (closed == 0 && others.is_empty() && !args.has(&ALL_HERE)) {
             say(ended, &format!("sandbox '{}'", sandbox.name()), *out);
         } else if closed > 0 {
             out.note(&format!("closed the tmux window of sandbox '{}'", sandbox.name()));
+        }
+        // Where it is to be removed, the refusal names them.
+        if !others.is_empty() && !args.has(&RM_TOO) {
+            let who = listed(&others);
+            out.note(&format!(
+                "'{}' is in use by {who}, not started by git sandbox",
+                sandbox.name()
+            ));
+            hint_at_end_of(&others, *out);
         }
     }
     if args.has(&RELEASE) {
@@ -68,6 +79,18 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         remove(args, out, here.repo, &targets)?;
     }
     Ok(0)
+}
+
+fn listed(users: &[User]) -> String {
+    users.iter().map(User::in_words).collect::<Vec<_>>().join(", ")
+}
+
+/// Says how to end processes that we did not start.
+fn hint_at_end_of(users: &[User], out: Out) {
+    let ids: Vec<String> = users.iter().filter_map(|user| Some(user.pid?.to_string())).collect();
+    if !ids.is_empty() {
+        out.hint(&format!("kill {}", ids.join(" ")));
+    }
 }
 
 /// Clears the tasks, so that the sandboxes are free for others.
@@ -190,6 +213,11 @@ fn remove(args: &Args, out: &mut Out, repo: Repo, targets: &[Sandbox]) -> Result
         match remover.remove(sandbox, &wish)? {
             Outcome::Refused(refusal) => {
                 out.warn(&format!("cannot remove sandbox '{}': {refusal}", sandbox.name()));
+                for objection in &refusal.objections {
+                    if let Objection::InUse(users) = objection {
+                        hint_at_end_of(users, *out);
+                    }
+                }
             }
             gone => removed::say_gone(sandbox, &gone, *out),
         }

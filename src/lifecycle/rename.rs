@@ -27,6 +27,7 @@ use crate::sys::clock::Time;
 use crate::sys::lock::Lock;
 use crate::sys::{crash_point, dir, file};
 use crate::ui::out::Out;
+use crate::ui::words::shell_word;
 
 /// What renaming needs to know.
 #[derive(Debug)]
@@ -78,7 +79,9 @@ impl Renamer<'_> {
         };
         let own = Lock::if_free(&in_use::lock_path(&sandbox.entry))?;
         if own.is_none() {
-            return Err(refused(sandbox, &Objection::CameIntoUse));
+            let (name, objection) = (sandbox.name(), Objection::CameIntoUse);
+            let hint = self.way_out(&objection, &name);
+            return Err(Error::NotRenamed { name, why: objection.to_string(), hint });
         }
         self.carry_out(&sandbox.entry, &renaming)?;
         dir::touch(&to, self.now)?;
@@ -95,8 +98,24 @@ impl Renamer<'_> {
         }
         let facts = facts::for_a_move(self.repo, self.worktrees, sandbox, users);
         match verdict::refusal(&facts, 0) {
-            Some(refusal) => Err(Error::NotRenamed { name, why: refusal.to_string() }),
+            Some(refusal) => {
+                let hint = refusal.objections.iter().find_map(|it| self.way_out(it, &name));
+                Err(Error::NotRenamed { name, why: refusal.to_string(), hint })
+            }
             None => Ok(()),
+        }
+    }
+
+    /// What to type so that an objection goes away, where there is something.
+    fn way_out(&self, objection: &Objection, name: &str) -> Option<String> {
+        let main = || shell_word(&self.worktrees.main.path.to_string_lossy());
+        match objection {
+            Objection::WhereWeAre => Some(format!("cd {}", main())),
+            Objection::InUse(_) | Objection::CameIntoUse => Some(format!(
+                "to end what was started there: git sandbox stop {}",
+                shell_word(name)
+            )),
+            _ => None,
         }
     }
 
@@ -109,18 +128,20 @@ impl Renamer<'_> {
         if sandbox.detached {
             let operation = sandbox.operation(&self.repo.git, self.repo.is_reftable());
             let why = format!("{} in progress", operation.unwrap_or("an operation"));
-            return Err(Error::NotRenamed { name, why });
+            return Err(Error::NotRenamed { name, why, hint: None });
         }
         let mut holders = holders::of(self.worktrees, &self.repo.common, old);
         if let Some(other) = holders.find(|holder| holder.git_dir != sandbox.entry) {
             let why = format!("its branch is also in '{}'", other.record.path.display());
-            return Err(Error::NotRenamed { name, why });
+            return Err(Error::NotRenamed { name, why, hint: None });
         }
-        resolve::check_name(&self.git, new)?;
-        let question = resolve::ask(&self.git, &self.repo.config, new, None)?;
-        if let resolve::Target::Existing { branch, .. } = question.answer()?.target {
+        let typed =
+            |error: Error| error.typed_after(format!("git sandbox rename {}", shell_word(&name)));
+        resolve::check_name(&self.git, new).map_err(typed)?;
+        let question = resolve::ask(&self.git, &self.repo.config, new, None).map_err(typed)?;
+        if let resolve::Target::Existing { branch, .. } = question.answer().map_err(typed)?.target {
             let why = format!("branch '{}' already exists", branch.to_string_lossy());
-            return Err(Error::NotRenamed { name, why });
+            return Err(Error::NotRenamed { name, why, hint: None });
         }
         let full = |branch: &OsStr| {
             refs::full(branch).into_string().map_err(|_| Error::NotText { what: "branch" })
@@ -350,8 +371,4 @@ pub fn recover(renamer: &Renamer, out: Out) -> bool {
 /// The section of the config that is about a branch.
 fn section(full: &str) -> String {
     format!("branch.{}", refs::short(OsStr::new(full)).to_string_lossy())
-}
-
-fn refused(sandbox: &Sandbox, objection: &Objection) -> Error {
-    Error::NotRenamed { name: sandbox.name(), why: objection.to_string() }
 }

@@ -114,6 +114,16 @@ impl Processes {
         if others.is_empty() { users.into_iter().map(User::from).collect() } else { others }
     }
 
+    /// Who sits in this sandbox's folder, our callers aside, whether or not they hold its lock.
+    pub fn others_in(&self, sandbox: &Sandbox) -> Vec<User> {
+        let Found { processes, callers } = self.found();
+        let is_inside = |path: &PathBuf| path.starts_with(&sandbox.path);
+        let sits = |process: &&Process| {
+            !callers.contains(&process.pid) && process.paths.iter().any(is_inside)
+        };
+        processes.iter().filter(sits).map(User::from).collect()
+    }
+
     /// Who uses this sandbox.
     pub fn users_of(&self, sandbox: &Sandbox) -> Result<Vec<User>> {
         let lock = lock_path(&sandbox.entry);
@@ -275,14 +285,28 @@ type Ends<'a> = &'a dyn Fn(&Process) -> Vec<PathBuf>;
 
 /// Our ancestors, and the rest of the pipeline that we are in: what is connected to us by pipes,
 /// upstream or downstream, and in our process group. A neighbour that only writes to the pipe that
-/// we write to is none of it.
+/// we write to is none of it. A copy of our shell that has not become its command yet has its pipes
+/// on other descriptors.
 fn callers(all: &[Process]) -> HashSet<u32> {
     let mut found = ancestors(all);
     let Some(we) = all.iter().find(|process| process.pid == std::process::id()) else {
         return found;
     };
-    let output = |process: &Process| process.pipes[1..].iter().flatten().cloned().collect();
-    let input = |process: &Process| process.pipes[..1].iter().flatten().cloned().collect();
+    let ancestors = found.clone();
+    let is_copy = |process: &Process| {
+        let mut shells = all.iter().filter(|shell| ancestors.contains(&shell.pid));
+        shells.any(|shell| shell.pid == process.parent && shell.program == process.program)
+    };
+    let more = |process: &Process| match is_copy(process) {
+        true => process.more_pipes.clone(),
+        false => Vec::new(),
+    };
+    let output = |process: &Process| {
+        process.pipes[1..].iter().flatten().cloned().chain(more(process)).collect()
+    };
+    let input = |process: &Process| {
+        process.pipes[..1].iter().flatten().cloned().chain(more(process)).collect()
+    };
     let directions: [(Ends, Ends); 2] = [(&output, &input), (&input, &output)];
     for (ours, theirs) in directions {
         let mut todo = vec![we];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::sandbox::in_use;
+use crate::sandbox::{in_use, runs};
 use crate::session::{Session, WINDOW, apart, check_program};
 use crate::sys::process;
 use crate::sys::processes::Process;
@@ -17,7 +17,7 @@ use crate::ui::words::shell_word;
 const FOLDER: &str = "@git-sandbox-folder";
 
 /// Opens a window that runs `git-sandbox run <options> <name> -- <words>`, which takes the lock there: the
-/// tmux server itself is started without it. Returns once the lock is taken.
+/// tmux server itself is started without it. Returns once the lock is taken and the run is recorded.
 pub fn open(
     project: &OsStr,
     session: &Session,
@@ -47,6 +47,7 @@ pub fn open(
     open.extend(["-P", "-F", "#{window_id} #{pane_pid}", "-n"].map(OsString::from));
     open.extend([literal(&session.name), "-c".into(), literal(session.path)]);
     open.push("--".into());
+    let before = newest_run(session.entry);
     let opened = tmux(&[open, command].concat()).ok_or_else(|| Error::Git {
         doing: "open a tmux window".into(),
         why: "tmux failed".into(),
@@ -55,7 +56,7 @@ pub fn open(
         // A window that has closed again needs no mark.
         let mark = ["set-option", "-w", "-t", window, FOLDER].map(OsString::from);
         tmux(&[&mark[..], &[session.path.as_os_str().to_owned()]].concat());
-        wait_for_lock(pid, session.entry);
+        wait_for_start(pid, session.entry, before);
     }
     out.note(&format!("opened window '{}' in tmux session '{name}'", session.name));
     let inside = std::env::var_os("TMUX").is_some_and(|server| !server.is_empty());
@@ -64,19 +65,30 @@ pub fn open(
     Ok(0)
 }
 
-/// Waits until the process in the window holds the sandbox's lock, so that the sandbox is in use
-/// from then on; or until that process has ended, or has to wait for the lock itself.
-fn wait_for_lock(pid: &str, entry: &Path) {
+/// Waits until the process in the window holds the sandbox's lock and has recorded a run after `before`,
+/// so that every command knows of it from then on; or until that process has ended. One that has to wait
+/// for the lock itself, or cannot record its run, is waited for only a moment.
+fn wait_for_start(pid: &str, entry: &Path, before: u64) {
     const PATIENCE: Duration = Duration::from_secs(10);
+    const FOR_THE_RECORD: Duration = Duration::from_secs(2);
     let Ok(pid) = pid.parse::<u32>() else { return };
     let (lock, start) = (in_use::lock_path(entry), Instant::now());
+    let mut locked = None;
     while start.elapsed() < PATIENCE {
         match Process::look_at(pid) {
+            None => return,
             Some(process) if !process.has_open(&lock) => {}
-            _ => return,
+            Some(_) if newest_run(entry) > before => return,
+            Some(_) if locked.get_or_insert_with(Instant::now).elapsed() > FOR_THE_RECORD => return,
+            Some(_) => {}
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// The number of the run that was recorded last, or 0.
+fn newest_run(entry: &Path) -> u64 {
+    runs::history(entry).last().map_or(0, |run| run.start.run)
 }
 
 /// A word that tmux takes as a format, without anything for it to expand: it would run what stands

@@ -28,6 +28,8 @@ pub struct Process {
     pub paths: Vec<PathBuf>,
     /// The pipes that it has as stdin, stdout and stderr.
     pub pipes: [Option<PathBuf>; 3],
+    /// The pipes that it has open otherwise.
+    pub more_pipes: Vec<PathBuf>,
 }
 
 impl Process {
@@ -55,23 +57,24 @@ impl Process {
         if program.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Some(process);
         }
-        let mut pipes = [None, None, None];
+        let (mut pipes, mut more_pipes) = ([None, None, None], Vec::new());
         let links = ["cwd", "root"].map(|name| fs::read_link(folder.join(name)).ok());
         let mut paths: Vec<PathBuf> =
             links.into_iter().flatten().chain(program.as_ref().ok().cloned()).collect();
         for file in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
             let Ok(target) = fs::read_link(file.path()) else { continue };
             let number = file.file_name().to_str().and_then(|name| name.parse::<usize>().ok());
+            let is_pipe = target.as_os_str().as_bytes().starts_with(b"pipe:");
             match number.and_then(|number| pipes.get_mut(number)) {
-                Some(pipe) if target.as_os_str().as_bytes().starts_with(b"pipe:") => {
-                    *pipe = Some(target);
-                }
+                Some(pipe) if is_pipe => *pipe = Some(target),
+                None if is_pipe => more_pipes.push(target),
                 _ => paths.push(target),
             }
         }
         paths.retain(|path| path.is_absolute());
         let paths = paths.into_iter().map(without_deleted).collect();
-        Some(Process { program: program.unwrap_or_default(), paths, pipes, ..process })
+        let program = program.unwrap_or_default();
+        Some(Process { program, paths, pipes, more_pipes, ..process })
     }
 }
 

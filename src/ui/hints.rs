@@ -24,6 +24,11 @@ pub fn after(error: &Error) -> Vec<String> {
         Error::NoCommits => {
             vec!["make one first: git commit --allow-empty -m 'Initial commit'".into()]
         }
+        Error::TypedAfter { words, error } => match &**error {
+            Error::BadName { slug, .. } => vec![format!("{words} {slug}")],
+            Error::BranchInTheWay { branch, .. } => vec![format!("{words} {}", beside(branch))],
+            other => after(other),
+        },
         Error::BadName { name, slug, is_commit: true, .. } => {
             vec![format!("git sandbox new {slug} --from {}", shell_word(name))]
         }
@@ -38,18 +43,14 @@ pub fn after(error: &Error) -> Vec<String> {
             let word = shell_word(branch);
             vec![format!("to use it as it is: git sandbox new {word}")]
         }
-        Error::BranchInTheWay { branch, .. } => {
-            let flat = branch.replace('/', "-");
-            let other = if flat == *branch { format!("{flat}-2") } else { flat };
-            vec![format!("git sandbox new {}", shell_word(&other))]
-        }
+        Error::BranchInTheWay { branch, .. } => vec![format!("git sandbox new {}", beside(branch))],
         Error::NoneIdle { task } => {
             vec![format!("to make another: git sandbox new <name> {}", shell_word(task))]
         }
         Error::NoStart { .. } => vec!["name a branch, a tag or a commit".into()],
-        Error::Root { hint: Some(hint), .. } | Error::NotMerged { hint: Some(hint), .. } => {
-            vec![hint.clone()]
-        }
+        Error::Root { hint: Some(hint), .. }
+        | Error::NotMerged { hint: Some(hint), .. }
+        | Error::NotRenamed { hint: Some(hint), .. } => vec![hint.clone()],
         Error::RestoreTaken { name, .. } => {
             let other = shell_word(&format!("{name}-2"));
             vec![format!("git sandbox restore {} --as {other}", shell_word(name))]
@@ -102,4 +103,10 @@ pub fn after(error: &Error) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// A name like that of a branch which no other one is in the way of.
+fn beside(branch: &str) -> String {
+    let flat = branch.replace('/', "-");
+    shell_word(&if flat == branch { format!("{flat}-2") } else { flat })
 }

@@ -137,7 +137,7 @@ fn a_whole_life(test: &Test) {
         String::from_utf8(output.stderr).unwrap(),
         format!(
             "the folder of 'fix' was gone; kept 1 commit only here in {kept}\n\
-             created sandbox 'fix': branch 'fix'\n"
+             created sandbox 'fix' for \"A task\": branch 'fix'\n"
         )
     );
     test.git(&["merge-base", "--is-ancestor", &commit, &kept]);

@@ -121,18 +121,35 @@ fn watching_goes_on_until_ctrl_c_on_a_screen_of_its_own() {
     let new = "import subprocess\nsubprocess.run(['git', 'sandbox', 'new', 'two'], check=True, \
                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)";
     let script = format!(
-        "say(until(b'1 sandbox') + b'|')\n{new}\nsay(until(b'2 sandboxes') + b'|')\n\
+        "say(until(b'1 sandbox') + b'|')\n{new}\nsay(until(b'  two   -     =') + b'|')\n\
          os.write(terminal, b'\\x03')\nsay(until(None))"
     );
     let said = on_terminal(&test, (60, 24), &script, &["list", "--watch"], &[]);
     let parts: Vec<&str> = said.split('|').collect();
     assert!(parts[0].starts_with("\u{1b}[?1049h\u{1b}[?25l"), "{said:?}");
     assert!(parts[0].contains("  one   -     ="), "{said:?}");
-    assert!(parts[1].contains("\u{1b}[H") && parts[1].contains("  two   -     ="), "{said:?}");
+    assert!(parts[1].contains("\u{1b}[H"), "{said:?}");
     assert!(parts[2].ends_with("\u{1b}[?25h\u{1b}[?1049l"), "{said:?}");
     test.run(&["list", "--watch"])
         .stderr(&format!("error: option '--watch' needs a terminal\n{}", alone("list")))
         .code(129);
+}
+
+#[test]
+fn watching_ends_well_when_ctrl_c_ends_git_too() {
+    let test = Test::new();
+    test.new_sandbox(&["one"]);
+    let gate = test.home.join("gate");
+    let path = test.fake_git(&format!(
+        "case \"$*\" in *worktree*list*) [ ! -e {} ] || {{ kill -INT $PPID; exit 130; }} ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+        gate.display()
+    ));
+    let script =
+        format!("until(b'1 sandbox')\nopen('{}', 'w').close()\nsay(until(None))", gate.display());
+    let said = on_terminal(&test, (60, 24), &script, &["list", "--watch"], &[("PATH", &path)]);
+    assert!(said.ends_with("\u{1b}[?25h\u{1b}[?1049l"), "{said:?}");
+    assert!(!said.contains("error"), "{said:?}");
 }
 
 /// Sandboxes as ten agents leave them.

@@ -244,6 +244,11 @@ fn a_detached_sandbox_needs_a_branch() {
         &["--branch", "main"],
         "error: cannot merge 'box': branch 'main' exists and is elsewhere\n",
     );
+    scene.refused(
+        &["--branch", "no..name"],
+        "error: 'no..name' is not a valid branch name\n\
+         hint: git sandbox merge box --branch no-name\n",
+    );
     let tip = scene.test.git_in(&scene.path, &["rev-parse", "HEAD"]);
     for (how, words) in
         [(&["--squash"][..], "squashed"), (&["--rebase"], "rebased"), (&[], "with a merge commit")]

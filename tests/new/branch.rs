@@ -11,7 +11,7 @@ fn new_creates_a_sandbox_and_resumes_it() {
     let test = Test::new();
     test.run(&["new", "fix-auth", "Refactor", "login"])
         .stdout("$ROOT/fix-auth\n")
-        .stderr("created sandbox 'fix-auth': new branch 'fix-auth' from 'main'\n")
+        .stderr("created sandbox 'fix-auth' for \"Refactor login\": new branch 'fix-auth' from 'main'\n")
         .ok();
     assert_eq!(
         test.git_in(&test.at("fix-auth"), &["status", "--porcelain=v2", "--branch"])
@@ -49,7 +49,7 @@ fn an_existing_branch_is_used_as_it_is() {
     test.git(&["checkout", "--quiet", "main"]);
     test.run(&["new", "fix", "Go", "on"])
         .stdout("$ROOT/fix\n")
-        .stderr("created sandbox 'fix': branch 'fix'\n")
+        .stderr("created sandbox 'fix' for \"Go on\": branch 'fix'\n")
         .ok();
     assert_eq!(test.git_in(&test.at("fix"), &["rev-parse", "HEAD", "fix"]), {
         format!("{commit}\n{commit}")
@@ -60,16 +60,37 @@ fn an_existing_branch_is_used_as_it_is() {
 }
 
 #[test]
+fn a_task_is_echoed_and_a_long_one_cut() {
+    let test = Test::new();
+    // A quote that was forgotten is seen.
+    test.run(&["new", "Fix", "the", "login"])
+        .stdout("$ROOT/Fix\n")
+        .stderr("created sandbox 'Fix' for \"the login\": new branch 'Fix' from 'main'\n")
+        .ok();
+    let task =
+        "Rewrite the parser.\nKeep every test as it is, and add one for each bug that you find";
+    test.run(&["new", "long", task])
+        .env("LC_ALL", "C.UTF-8")
+        .stdout("$ROOT/long\n")
+        .stderr(
+            "created sandbox 'long' for \"Rewrite the parser.\\nKeep every test as it is, \
+             and add one …\": new branch 'long' from 'main'\n",
+        )
+        .ok();
+    assert_eq!(test.json(&["show", "--json", "long"])["task"], task);
+}
+
+#[test]
 fn with_name_every_operand_is_the_task() {
     let test = Test::new();
     test.git(&["branch", "old"]);
     test.run(&["new", "--name", "old", "old", "and", "new"])
         .stdout("$ROOT/old\n")
-        .stderr("created sandbox 'old': branch 'old'\n")
+        .stderr("created sandbox 'old' for \"old and new\": branch 'old'\n")
         .ok();
     test.run(&["new", "--name=fresh", "old"])
         .stdout("$ROOT/fresh\n")
-        .stderr("created sandbox 'fresh': new branch 'fresh' from 'main'\n")
+        .stderr("created sandbox 'fresh' for \"old\": new branch 'fresh' from 'main'\n")
         .ok();
     assert_eq!(test.json(&["show", "refs/heads/old", "--json"])["task"], "old and new");
     assert_eq!(test.json(&["show", "fresh", "--json"])["task"], "old");
@@ -81,7 +102,7 @@ fn a_branch_that_one_remote_has_is_followed() {
     let theirs = test.remote("origin", "feat/pr");
     test.run(&["new", "feat/pr", "Repair", "it"])
         .stdout("$ROOT/feat-pr\n")
-        .stderr("created sandbox 'feat-pr': new branch 'feat/pr' following 'origin/feat/pr'\n")
+        .stderr("created sandbox 'feat-pr' for \"Repair it\": new branch 'feat/pr' following 'origin/feat/pr'\n")
         .ok();
     assert_eq!(test.git(&["rev-parse", "feat/pr"]), theirs);
     assert_eq!(test.git(&["config", "branch.feat/pr.remote"]), "origin");
@@ -205,7 +226,7 @@ fn detach_makes_a_named_exploration_and_resumes_it() {
     test.git(&["branch", "look"]);
     test.run(&["new", "--detach", "look", "What", "if"])
         .stdout("$ROOT/exploration-look\n")
-        .stderr("created sandbox 'exploration-look': detached at 'main'\n")
+        .stderr("created sandbox 'exploration-look' for \"What if\": detached at 'main'\n")
         .ok();
     test.run(&["new", "--detach", "look"])
         .stdout("$ROOT/exploration-look\n")
@@ -221,7 +242,7 @@ fn branch_goes_into_the_folder_that_the_name_gives() {
     test.git(&["branch", "old"]);
     test.run(&["new", "here", "--branch", "old", "A", "task"])
         .stdout("$ROOT/here\n")
-        .stderr("created sandbox 'here': branch 'old'\n")
+        .stderr("created sandbox 'here' for \"A task\": branch 'old'\n")
         .ok();
     test.run(&["new", "there", "--branch", "fresh"])
         .stdout("$ROOT/there\n")
@@ -242,9 +263,9 @@ fn count_makes_a_pool_and_each_of_it_once() {
     test.run(&["new", "job", "Race", "--count", "3"])
         .stdout("$ROOT/job-1\n$ROOT/job-2\n$ROOT/job-3\n")
         .stderr(
-            "created sandbox 'job-1': new branch 'job-1' from 'main'\n\
+            "created sandbox 'job-1' for \"Race\": new branch 'job-1' from 'main'\n\
              task: Race\nresumed sandbox 'job-2'\n\
-             created sandbox 'job-3': new branch 'job-3' from 'main'\n",
+             created sandbox 'job-3' for \"Race\": new branch 'job-3' from 'main'\n",
         )
         .ok();
     test.run(&["new", "--count=2", "job"])
@@ -318,7 +339,7 @@ fn a_remote_and_its_branch_mean_that_branch() {
     test.remote("other", "fix");
     test.run(&["new", "origin/fix", "Go", "on"])
         .stdout("$ROOT/fix\n")
-        .stderr("created sandbox 'fix': new branch 'fix' following 'origin/fix'\n")
+        .stderr("created sandbox 'fix' for \"Go on\": new branch 'fix' following 'origin/fix'\n")
         .ok();
     assert_eq!(test.git_in(&test.at("fix"), &["rev-parse", "HEAD", "@{upstream}"]), {
         format!("{first}\n{first}")

@@ -88,9 +88,51 @@ fn a_file_that_became_a_folder_and_a_folder_that_became_a_file() {
     fs::remove_dir_all(app.join("dir")).unwrap();
     write(&app.join("dir"), "a file now\n");
     let before = status(&test, &app);
-    let path = test.new_sandbox(&["box", "--with-changes"]);
+    test.run(&["new", "box", "--with-changes"])
+        .stdout("$ROOT/box\n")
+        .stderr(
+            "copied 4 changes of '$APP'\n\
+             created sandbox 'box': new branch 'box' from 'main'\n",
+        )
+        .ok();
+    let path = test.at("box");
     assert_eq!(status(&test, &path), before);
     same(&tree(&path, &[".git"]), &tree(&app, &[".git"]));
+    // The same from another commit.
+    test.git(&["commit", "--quiet", "--allow-empty", "-m", "more"]);
+    let path = test.new_sandbox(&["elsewhere", "--from", "HEAD~1", "--with-changes"]);
+    let words = ["status", "--porcelain", "--untracked-files=all"];
+    assert_eq!(test.git_in(&path, &words), test.git(&words));
+    same(&tree(&path, &[".git"]), &tree(&app, &[".git"]));
+}
+
+#[test]
+fn a_folder_that_became_a_symlink_to_one_with_the_same_files() {
+    for from in ["HEAD", "HEAD~1"] {
+        let test = repository(Format::Files).unwrap();
+        test.git(&["commit", "--quiet", "--allow-empty", "-m", "more"]);
+        let app = test.app();
+        fs::rename(app.join("dir"), app.join("real")).unwrap();
+        std::os::unix::fs::symlink("real", app.join("dir")).unwrap();
+        let before = status(&test, &app);
+        let path = test.new_sandbox(&["box", "--with-changes", "--from", from]);
+        assert_eq!(status(&test, &path), before);
+        same(&tree(&path, &[".git"]), &tree(&app, &[".git"]));
+    }
+}
+
+#[test]
+fn staged_deletions_and_renames_go_to_another_commit() {
+    let test = repository(Format::Files).unwrap();
+    test.git(&["commit", "--quiet", "--allow-empty", "-m", "more"]);
+    test.git(&["rm", "--quiet", "a"]);
+    test.git(&["mv", "dir/c", "moved"]);
+    fs::remove_file(test.app().join("b")).unwrap();
+    let before = status(&test, &test.app());
+    let path = test.new_sandbox(&["box", "--from", "HEAD~1", "--with-changes"]);
+    same(&status(&test, &path), &before);
+    fs::remove_dir(test.app().join("dir")).unwrap();
+    same(&tree(&path, &[".git"]), &tree(&test.app(), &[".git"]));
 }
 
 #[test]

@@ -128,7 +128,7 @@ fn a_failing_hook_keeps_the_sandbox() {
         .stdout("$ROOT/fix\n")
         .stderr(
             "no\n\
-             created sandbox 'fix': new branch 'fix' from 'main'\n\
+             created sandbox 'fix' for \"A task\": new branch 'fix' from 'main'\n\
              warning: the post-checkout hook exited with 3; the sandbox stays\n",
         )
         .code(1);

@@ -40,7 +40,7 @@ fn a_pull_request_and_a_merge_request_become_branches() {
         test.run(&["new", "--pr", number, "Look", "at", "it"])
             .stdout(&format!("$ROOT/pr-{number}\n"))
             .stderr(&format!(
-                "created sandbox 'pr-{number}': \
+                "created sandbox 'pr-{number}' for \"Look at it\": \
                  new branch 'pr-{number}' for request {number} of 'origin'\n"
             ))
             .ok();

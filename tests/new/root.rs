@@ -397,7 +397,7 @@ fn a_root_may_name_the_folder_of_each_sandbox() {
     test.git(&["config", "sandbox.root", "../{project}.{folder}"]);
     test.run(&["new", "feat/ui", "A task"])
         .stdout("$HOME/app.feat-ui\n")
-        .stderr("created sandbox 'app.feat-ui': new branch 'feat/ui' from 'main'\n")
+        .stderr("created sandbox 'app.feat-ui' for \"A task\": new branch 'feat/ui' from 'main'\n")
         .ok();
     // A neighbour is found as the main worktree finds it.
     assert!(test.home.join("app.feat-ui/../.gitconfig").is_file());

@@ -33,10 +33,10 @@ fn the_first_failure_ends_them_and_keeps_the_sandbox() {
     let test = with_setup(&["echo one; echo two >&2", "touch made; exit 3", "touch never"]);
     test.run(&["new", "fix", "A", "task"])
         .stdout("$ROOT/fix\n")
-        .stderr(&format!(
-            "one\ntwo\n{CREATED}\
-             warning: the setup command 'touch made; exit 3' exited with 3; the sandbox stays\n"
-        ))
+        .stderr(
+            "one\ntwo\ncreated sandbox 'fix' for \"A task\": new branch 'fix' from 'main'\n\
+             warning: the setup command 'touch made; exit 3' exited with 3; the sandbox stays\n",
+        )
         .code(1);
     assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), "?? made");
     let facts = test.json(&["show", "fix", "--json"]);
@@ -89,7 +89,7 @@ fn they_have_the_environment_of_a_command_there() {
         .stdout("$ROOT/here\n")
         .stderr(
             "here\n$ROOT/here\nfeat/ui\n$APP\nA task\n\n$ROOT/here\n\
-             created sandbox 'here': new branch 'feat/ui' from 'main'\n",
+             created sandbox 'here' for \"A task\": new branch 'feat/ui' from 'main'\n",
         )
         .ok();
 }

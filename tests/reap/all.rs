@@ -228,7 +228,13 @@ fn a_worktree_on_an_unmounted_disk_survives() {
 #[test]
 fn an_entry_goes_when_gc_would_drop_it() {
     let test = unmounted(100);
-    reap(&test, 0, &["--dry-run"]).stderr(&nothing(1)).ok();
+    let before = tree(&test.home, &["sandbox.lock"]);
+    let would = reap(&test, 0, &["--dry-run"]).output();
+    assert_eq!(
+        String::from_utf8(would.stdout).unwrap(),
+        "work: would retire: its folder was gone\n"
+    );
+    same(&tree(&test.home, &["sandbox.lock"]), &before);
     assert!(is_registered(&test.app(), "work"));
     test.git(&["config", "gc.worktreePruneExpire", "never"]);
     reap(&test, 0, &[]).stderr(&nothing(1)).ok();

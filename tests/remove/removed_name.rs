@@ -22,7 +22,9 @@ fn a_removed_name_leads_to_restore() {
         for command in ["show", "path", "rm", "stop", "run", "wait"] {
             test.run(&[command, word]).stderr(&error).refused();
         }
-        // It leaves the file of its lock.
+        test.run(&["diff", word]).stderr(&error).refused();
+        // These leave the file of their lock.
+        test.run(&["rename", word, "other"]).stderr(&error).code(1);
         test.run(&["merge", word]).stderr(&error).code(1);
     }
     // Forced, it is gone, as was wanted.

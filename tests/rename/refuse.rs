@@ -21,7 +21,11 @@ fn one_that_is_in_use_is_refused() {
     // A process that only sits there.
     let mut sleeper = Sleeper::start(&path, std::process::Stdio::null());
     lab.run(&["rename", "box", "new"])
-        .stderr(&format!("error: cannot rename 'box': in use by {} sleep\n", sleeper.pid()))
+        .stderr(&format!(
+            "error: cannot rename 'box': in use by {} sleep\n\
+             hint: to end what was started there: git sandbox stop box\n",
+            sleeper.pid()
+        ))
         .code(1);
     assert!(path.is_dir() && lab.branches() == ["box", "main"]);
     sleeper.end();
@@ -36,7 +40,7 @@ fn one_that_we_are_in_or_that_is_locked_is_refused() {
     let test = Test::new();
     let path = test.new_sandbox(&["box"]);
     test.run_in(&path, &["rename", "box", "new"])
-        .stderr("error: cannot rename 'box': you are in it\n")
+        .stderr("error: cannot rename 'box': you are in it\nhint: cd $APP\n")
         .refused();
     test.git(&["worktree", "lock", "--reason", "on a stick", path.to_str().unwrap()]);
     test.run(&["rename", "box", "new"])
@@ -83,17 +87,24 @@ fn names_that_are_taken_or_no_names_are_refused() {
     test.run(&["rename", "box", "taken/below"])
         .stderr(
             "error: cannot create branch 'taken/below': branch 'taken' is in the way\n\
-             hint: git sandbox new taken-below\n",
+             hint: git sandbox rename box taken-below\n",
         )
         .refused();
     test.run(&["rename", "box", "no name"])
         .stderr(
             "error: 'no name' is not a valid branch name\n\
-             hint: git sandbox new no-name \"no name\"\n",
+             hint: git sandbox rename box no-name\n",
         )
         .refused();
     test.run(&["rename", "bos", "x"])
         .stderr("error: no sandbox is called 'bos'\nhint: did you mean 'box'?\n")
+        .refused();
+    // The name of a commit is no start here.
+    test.run(&["rename", "box", "HEAD~1"])
+        .stderr(
+            "error: 'HEAD~1' is not a valid branch name\n\
+             hint: git sandbox rename box head-1\n",
+        )
         .refused();
     let usage = "usage: git sandbox rename [--root=<folder>] <name> <new>\n";
     test.run(&["rename", "box"]).stderr(&format!("error: <new> is missing\n{usage}")).code(129);

@@ -19,7 +19,10 @@ fn with_agent() -> Test {
     test
 }
 
-const CREATED: &str = "created sandbox 'fix': new branch 'fix' from 'main'\n$ROOT/fix\n";
+/// What is said when sandbox `fix` is created for a task and its path goes to stderr.
+fn created(task: &str) -> String {
+    format!("created sandbox 'fix' for \"{task}\": new branch 'fix' from 'main'\n$ROOT/fix\n")
+}
 
 #[test]
 fn a_task_starts_the_agent_with_it_as_one_argument() {
@@ -27,7 +30,7 @@ fn a_task_starts_the_agent_with_it_as_one_argument() {
     test.run(&["new", "fix", "Refactor", "the  \"login\"; $(touch x)"])
         .on_terminal()
         .stdout("1|$ROOT/fix|Refactor the  \"login\"; $(touch x)|\n")
-        .stderr(CREATED)
+        .stderr(&created("Refactor the  \"login\"; $(touch x)"))
         .ok();
     assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), "");
     assert_eq!(test.git(&["status", "--porcelain"]), "");
@@ -44,7 +47,7 @@ fn the_exit_code_is_the_agents() {
         .on_terminal()
         .env("EXIT", "42")
         .stdout("1|$ROOT/fix|task|\n")
-        .stderr(CREATED)
+        .stderr(&created("task"))
         .code(42);
     assert_eq!(test.sandboxes(), ["fix"]);
 }
@@ -58,7 +61,7 @@ fn where_stdout_is_no_terminal_the_path_is_printed_and_the_agent_waits() {
     test.run_command(command)
         .stdout("$ROOT/fix\n")
         .stderr(
-            "created sandbox 'fix': new branch 'fix' from 'main'\n\
+            "created sandbox 'fix' for \"A task\": new branch 'fix' from 'main'\n\
              the agent was not started: stdout is not a terminal\n\
              hint: git sandbox run fix\n",
         )
@@ -72,7 +75,7 @@ fn where_stdout_is_no_terminal_the_path_is_printed_and_the_agent_waits() {
     test.git(&["config", "--unset", "sandbox.agent"]);
     test.run(&["new", "other", "A task"])
         .stdout("$ROOT/other\n")
-        .stderr("created sandbox 'other': new branch 'other' from 'main'\n")
+        .stderr("created sandbox 'other' for \"A task\": new branch 'other' from 'main'\n")
         .ok();
 }
 
@@ -83,8 +86,8 @@ fn a_pool_says_that_it_starts_no_agent() {
         .on_terminal()
         .stdout("$ROOT/w-1\n$ROOT/w-2\n")
         .stderr(
-            "created sandbox 'w-1': new branch 'w-1' from 'main'\n\
-             created sandbox 'w-2': new branch 'w-2' from 'main'\n\
+            "created sandbox 'w-1' for \"task\": new branch 'w-1' from 'main'\n\
+             created sandbox 'w-2' for \"task\": new branch 'w-2' from 'main'\n\
              the agent was not started: several cannot share the terminal\n\
              hint: git sandbox run --background w-1\n\
              hint: git sandbox run --background w-2\n",
@@ -101,7 +104,7 @@ fn without_a_task_or_with_no_run_nothing_is_started() {
     let test = with_agent();
     test.run(&["new", "fix", "A", "task", "--no-run"])
         .stdout("$ROOT/fix\n")
-        .stderr("created sandbox 'fix': new branch 'fix' from 'main'\n")
+        .stderr("created sandbox 'fix' for \"A task\": new branch 'fix' from 'main'\n")
         .ok();
     test.run(&["new", "fix"])
         .stdout("$ROOT/fix\n")
@@ -119,7 +122,7 @@ fn a_typed_command_goes_before_the_agent() {
     let test = with_agent();
     test.run(&["new", "fix", "A task", "--", "echo", "{task}"])
         .stdout("A task\n")
-        .stderr(CREATED)
+        .stderr(&created("A task"))
         .ok();
     test.run(&["run", "fix", "echo", "typed"]).stdout("typed\n").ok();
 }
@@ -196,7 +199,7 @@ fn an_agent_that_mentions_the_task_gets_no_argument() {
     test.run(&["new", "fix", "two words"])
         .on_terminal()
         .stdout("2|$ROOT/fix|-p|two words|\n")
-        .stderr(CREATED)
+        .stderr(&created("two words"))
         .ok();
 }
 
@@ -207,13 +210,15 @@ fn an_agent_may_begin_with_a_word_of_the_shell() {
     test.run(&["new", "fix", "task"])
         .on_terminal()
         .stdout("1|$ROOT/fix|task|\n")
-        .stderr(CREATED)
+        .stderr(&created("task"))
         .ok();
     test.git(&["config", "sandbox.agent", "cd / && \"$HOME/bin/agent\""]);
     test.run(&["new", "other", "task"])
         .on_terminal()
         .stdout("1|/|task|\n")
-        .stderr("created sandbox 'other': new branch 'other' from 'main'\n$ROOT/other\n")
+        .stderr(
+            "created sandbox 'other' for \"task\": new branch 'other' from 'main'\n$ROOT/other\n",
+        )
         .ok();
 }
 
@@ -227,7 +232,7 @@ fn an_agent_of_the_checkout_is_found_from_every_folder() {
     test.run_in(agent.parent().unwrap(), &["new", "fix", "task"])
         .on_terminal()
         .stdout("$ROOT/fix task\n")
-        .stderr(CREATED)
+        .stderr(&created("task"))
         .ok();
 }
 
@@ -264,7 +269,7 @@ fn an_empty_agent_is_none() {
     test.run(&["new", "fix", "task"])
         .on_terminal()
         .stdout("$ROOT/fix\n")
-        .stderr("created sandbox 'fix': new branch 'fix' from 'main'\n")
+        .stderr("created sandbox 'fix' for \"task\": new branch 'fix' from 'main'\n")
         .ok();
 }
 
@@ -283,7 +288,7 @@ fn a_command_of_new_has_stdout_for_itself() {
         "{task}",
     ])
     .stdout("$ROOT/fix\n")
-    .stderr(&format!("{CREATED}A task\n"))
+    .stderr(&(created("A task") + "A task\n"))
     .code(5);
     test.run(&["new", "fix", "--", "echo", "{name}", "{branch}", "{path}"])
         .stdout("fix fix $ROOT/fix\n")
@@ -334,7 +339,8 @@ fn twenty_agents_at_once_commit_on_their_own_branches() {
         assert_eq!(
             stderr,
             format!(
-                "created sandbox '{name}': new branch '{name}' from 'main'\n{}\n",
+                "created sandbox '{name}' for \"task of {name}\": \
+                 new branch '{name}' from 'main'\n{}\n",
                 lab.at(name).display()
             )
         );

@@ -328,6 +328,28 @@ fn stopping_is_told_as_such() {
 }
 
 #[test]
+fn stopping_is_told_as_such_without_a_supervisor_and_after_a_kill() {
+    let (lab, _) = Lab::with_box();
+    let (supervisor, _) = background(&lab, "box");
+    signal(supervisor, Signal::KILL);
+    gone(supervisor);
+    lab.run(&["stop", "box"]).stderr("stopped 1 process in sandbox 'box'\n").ok();
+    // A command that ignores TERM is killed.
+    let words = ["run", "--background", "box", "sh", "-c", "trap '' TERM; echo up; sleep 600"];
+    assert!(lab.run(&words).output().status.success());
+    let log = || String::from_utf8(lab.run(&["show", "--log", "box"]).output().stdout).unwrap();
+    until("the command to be up", || log().lines().any(|line| line == "up"));
+    assert!(lab.run(&["stop", "--timeout", "1", "box"]).output().status.success());
+    let text = String::from_utf8(lab.run(&["show", "box"]).output().stdout).unwrap();
+    for line in [
+        "runs        2 sh: stopped 0s ago, in the background",
+        "            1 sh: stopped; started 0s ago, in the background",
+    ] {
+        assert!(text.lines().any(|got| got == line), "{line} in\n{text}");
+    }
+}
+
+#[test]
 fn show_tells_of_the_work_and_of_the_last_runs() {
     let (lab, path) = Lab::with_box();
     lab.commit(&path, "new", "Add a file\n");

@@ -220,6 +220,19 @@ fn the_pipeline_of_a_command_does_not_use_the_sandbox() {
 }
 
 #[test]
+fn a_shell_that_has_its_end_of_the_pipeline_elsewhere_is_part_of_it() {
+    let (lab, path) = Lab::with_box();
+    // So does a shell that is about to become a command of the pipeline.
+    let script = format!(
+        "mkfifo \"$HOME/ready\"; {{ read x <\"$HOME/ready\"; git sandbox show box --json; }} | \
+         {{ exec 3<&0 0</dev/null; cd {}; echo >\"$HOME/ready\"; \
+         while read -r -u 3 line; do case $line in *in_use*) echo \"$line\" ;; esac; done; }}",
+        path.display()
+    );
+    assert_eq!(bash(&lab, &lab.app(), &script), "\"in_use\": [],\n");
+}
+
+#[test]
 fn the_pipeline_of_merge_does_not_keep_the_sandbox() {
     let (lab, path) = Lab::with_box();
     lab.commit(&path, "new", "new\n");

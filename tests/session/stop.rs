@@ -178,12 +178,21 @@ fn stop_leaves_a_foreign_shell_in_the_folder_alone() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let mut shell = lab.foreign(&path, &words);
     let pid = lab.pid("shell");
-    lab.run(&["stop", "box"]).stderr("nothing runs in sandbox 'box'\n").ok();
+    // It is named, and how to end it.
+    let other = format!(
+        "'box' is in use by {pid} sh, not started by git sandbox\n\
+         hint: kill {pid}\n"
+    );
+    lab.run(&["stop", "box"]).stderr(&other).ok();
+    lab.run(&["stop", "--all"]).stderr(&other).ok();
     let (child, _) = lab.start_waiter("box");
-    lab.run(&["stop", "--rm", "--force", "box"])
-        .stderr(&format!("{ONE}warning: cannot remove sandbox 'box': in use by {pid} sh\n"))
-        .ok();
+    lab.run(&["stop", "box"]).stderr(&format!("{ONE}{other}")).ok();
     assert_eq!(ended(child).status.code(), Some(143));
+    lab.run(&["stop", "--rm", "--force", "box"])
+        .stderr(&format!(
+            "warning: cannot remove sandbox 'box': in use by {pid} sh\nhint: kill {pid}\n"
+        ))
+        .ok();
     assert!(is_alive(pid) && path.exists());
     lab.go("shell", pid);
     shell.wait().unwrap();

@@ -80,6 +80,8 @@ fn a_sandbox_is_in_use_as_soon_as_its_window_is_open() {
     let tmux = Tmux::new();
     for _ in 0..5 {
         tmux.run(&["run", "--tmux", "box", "sleep", "600"]).stderr(&opened("box")).ok();
+        let run = tmux.lab.json(&["show", "--json", "box"])["run"].clone();
+        assert_eq!((&run["state"], &run["command"]), (&"running".into(), &"sleep".into()));
         let said = tmux.run(&["stop", "box"]).output().stderr;
         assert_eq!(String::from_utf8(said).unwrap(), "stopped 1 process in sandbox 'box'\n");
     }

@@ -181,9 +181,21 @@ fn removing_the_sandbox_you_stand_in_brings_you_home_first() {
             ("sb rm feat-ui", "0", "$ROOT/third"),
             ("sb stop third", "0", "$ROOT/third"),
             ("sb stop --rm third", "0", "$APP"),
+            // None is named: the current one.
+            ("sb -c fourth", "0", "$ROOT/fourth"),
+            ("sb stop --timeout 3 --rm", "0", "$APP"),
+            ("sb -c fifth", "0", "$ROOT/fifth"),
+            ("sb stop --all --rm", "0", "$APP"),
+            // What follows an option is no sandbox, even if one is called so.
+            ("sb -c target", "0", "$ROOT/target"),
+            ("sb -c sixth", "0", "$ROOT/sixth"),
+            ("git commit --quiet --allow-empty -m six", "0", "$ROOT/sixth"),
+            ("sb merge --into target", "0", "$APP"),
         ]);
-        assert_eq!(shell.test.sandboxes(), [""; 0]);
-        assert_eq!(shell.test.branches(), ["feat/ui", "fix", "main", "third"]);
+        assert_eq!(shell.test.sandboxes(), ["target"]);
+        assert_eq!(shell.test.git(&["log", "-1", "--format=%s", "target"]), "six");
+        let gone = ["feat/ui", "fifth", "fix", "fourth", "main", "sixth", "target", "third"];
+        assert_eq!(shell.test.branches(), gone);
     });
 }
 

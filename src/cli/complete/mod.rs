@@ -213,7 +213,7 @@ fn valued(command: &Command) -> Vec<String> {
     options.flat_map(Opt::forms).collect()
 }
 
-fn takes_next_word(option: &Opt) -> bool {
+pub fn takes_next_word(option: &Opt) -> bool {
     option.value.as_ref().is_some_and(|value| value.left_out.is_none())
 }
 

@@ -3,7 +3,10 @@
 //! A program cannot move the shell that started it, so the shell has to do that itself. The function is
 //! a template in the language of the shell; the branches that complete it are those of `complete`.
 
+use std::collections::BTreeSet;
+
 use crate::cli::complete;
+use crate::cli::spec::{Command, MERGE, Opt, RM, STOP};
 
 /// What the function is called unless the user says otherwise.
 pub const NAME: &str = "sb";
@@ -28,12 +31,21 @@ pub fn text(shell: Shell, name: &str) -> String {
         Shell::Fish => usage(name).map(|line| format!("'{line}'")).collect(),
         Shell::Bash | Shell::Zsh => usage(name).map(|line| format!("\t\t{line}")).collect(),
     };
-    let between = if shell == Shell::Fish { " " } else { "\n" };
+    let (between, or) = if shell == Shell::Fish { (" ", " ") } else { ("\n", " | ") };
     complete::with_branches(&text, shell == Shell::Zsh)
+        .replace("@VALUED@", &valued().join(or))
         .replace("@USAGE@", &usage.join(between))
         .replace("@PRINT@", &format!("function-{word}"))
         .replace("@SHELL@", word)
         .replace("@NAME@", name)
+}
+
+/// The options after which a word is a value, in the commands that can take a sandbox away.
+fn valued() -> Vec<String> {
+    let options = [&RM, &MERGE, &STOP].into_iter().flat_map(Command::all_options);
+    let valued = options.filter(|option| complete::takes_next_word(option));
+    let forms: BTreeSet<String> = valued.flat_map(Opt::forms).collect();
+    forms.into_iter().collect()
 }
 
 /// What can be typed, a line each.

@@ -49,23 +49,39 @@ function __git_sandbox_do
     set -l words $argv[1]
     set -l here $PWD
     set -l inside no
+    set -l named no
+    set -l value no
     set -l home
     set -l current
     if contains -- $argv[1] rm merge stop
         set current (git sandbox path 2>/dev/null); and set home (git sandbox path ^ 2>/dev/null); or set current
     end
     for word in $argv[2..]
-        if set -q current[1]
+        if test $value = yes
+            set value no
+        else if set -q current[1]
             switch $word
-                case .
-                    set word $current
+                case @VALUED@
+                    set value yes
+                case --all
+                    set named yes
+                    set inside yes
                 case '-*'
+                case .
+                    set named yes
+                    set word $current
                 case '*'
+                    set named yes
                     set -l found (git sandbox path $word 2>/dev/null); and set word $found
             end
             test "$word" = "$current"; and set inside yes
         end
         set -a words $word
+    end
+    # Where none is named, the current one is meant.
+    if set -q current[1]; and test $named = no -a $argv[1] != rm
+        set inside yes
+        set -a words $current
     end
     if test $inside = no
         git sandbox $words

@@ -58,7 +58,7 @@ __git_sandbox_pick ()
 # is still there.
 __git_sandbox_do ()
 {
-	local command=$1 current home here=$PWD before=${OLDPWD-} word code inside=
+	local command=$1 current home here=$PWD before=${OLDPWD-} word code inside= named= value=
 	shift
 	case $command in
 	rm | merge | stop)
@@ -68,14 +68,28 @@ __git_sandbox_do ()
 	if [ -n "${current-}" ]; then
 		for word; do
 			shift
-			case $word in
-			.) word=$current ;;
-			-*) ;;
-			*) word=$(git sandbox path "$word" 2>/dev/null || printf '%s\n' "$word") ;;
-			esac
-			[ "$word" != "$current" ] || inside=yes
+			if [ -n "$value" ]; then
+				value=
+			else
+				case $word in
+				@VALUED@) value=yes ;;
+				--all) named=yes inside=yes ;;
+				-*) ;;
+				.) named=yes inside=yes word=$current ;;
+				*)
+					named=yes
+					word=$(git sandbox path "$word" 2>/dev/null || printf '%s\n' "$word")
+					[ "$word" != "$current" ] || inside=yes
+					;;
+				esac
+			fi
 			set -- "$@" "$word"
 		done
+		# Where none is named, the current one is meant.
+		if [ -z "$named" ] && [ "$command" != rm ]; then
+			inside=yes
+			set -- "$@" "$current"
+		fi
 	fi
 	if [ -z "$inside" ]; then
 		git sandbox "$command" "$@"

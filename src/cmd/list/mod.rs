@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::cli::args::Args;
 use crate::cli::spec::{ALL, DESCRIBE, JSON, NAMES, NUL, ROOT, SORT, WATCH, WIDE};
 use crate::cmd::context::{self, Here, describes, linked, tell};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::git::Git;
 use crate::lifecycle::trash::{self, orphan};
 use crate::repo::{Repo, link};
@@ -107,10 +107,12 @@ fn watch(args: &Args, out: &mut Out) -> Result<u8> {
     signals::note();
     let mut alternate = None;
     loop {
-        let Read { sheet, rows, trash, .. } = match read(args, out, None) {
-            Err(Error::Interrupted { .. }) => return Ok(0),
-            other => other?,
-        };
+        let read = read(args, out, None);
+        // Ctrl-C also ends the git that was asked.
+        if signals::check().is_err() {
+            return Ok(0);
+        }
+        let Read { sheet, rows, trash, .. } = read?;
         let mut lines = sheet.lines(&rows, out::width(), *out);
         let room = out::height().unwrap_or(24).saturating_sub(1);
         if lines.len() > room {

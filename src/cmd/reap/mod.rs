@@ -217,9 +217,7 @@ impl Reaper<'_> {
             }
         }
         self.trash(&here, lock.as_ref(), after, *out)?;
-        if let Some(lock) = &lock {
-            self.prune(&here, lock, *out)?;
-        }
+        self.prune(&here, lock.as_ref(), *out)?;
         let spares = spare::all(&here.worktrees).next().is_some();
         if lock.is_some() && (spares || spare::wanted(&here.repo.config)? > 0) {
             let root = Root::wanted(self.args.value(&ROOT), &here.repo.config, &here.repo.git)?;

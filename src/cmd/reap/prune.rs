@@ -12,15 +12,15 @@ use crate::ui::out::Out;
 impl Reaper<'_> {
     /// `git worktree prune` with the expiry of `git gc`, after everything that it would drop has been
     /// put aside, also entries that other tools made. If an entry cannot be put aside, that is reported
-    /// and nothing is pruned.
-    pub(super) fn prune(&mut self, here: &Here, lock: &Lock, out: Out) -> Result<()> {
+    /// and nothing is pruned. Without a lock it is only said what would be put aside.
+    pub(super) fn prune(&mut self, here: &Here, lock: Option<&Lock>, out: Out) -> Result<()> {
         // git would delete an entry that it cannot read.
         if !odd::guard(&here.repo.common)?.is_empty() {
             return Ok(());
         }
         let expiry = here.repo.config.get("gc.worktreepruneexpire").unwrap_or("3.months.ago");
         let expire = format!("--expire={expiry}");
-        let git = here.repo.git.holding(lock.file());
+        let git = &here.repo.git;
         let dry = git.look(["worktree", "prune", "--dry-run", "--verbose", &expire]).ask()?;
         if dry.stdout.is_empty() && dry.words().is_empty() {
             return Ok(());
@@ -33,19 +33,24 @@ impl Reaper<'_> {
             if !said.contains(&format!("worktrees/{name}:")) {
                 continue;
             }
-            match here.trash(lock).forget(&sandbox) {
-                Ok(_) => {
-                    self.line(&sandbox, "trashed", Verb::Retired, Why::FolderGone.to_string());
-                }
+            let (action, done) = match lock {
+                Some(lock) => ("trashed", here.trash(lock).forget(&sandbox).map(|_| ())),
+                None => ("would-trash", here.trash_for_reading(None).check_forgettable(&sandbox)),
+            };
+            match done {
+                Ok(()) => self.line(&sandbox, action, Verb::Retired, Why::FolderGone.to_string()),
                 Err(error) => {
                     all_aside = false;
                     out.warn(&error.to_string());
                 }
             }
         }
-        match all_aside {
-            true => git.call(["worktree", "prune", &expire]).done("prune the worktrees"),
-            false => Ok(()),
+        match lock.filter(|_| all_aside) {
+            Some(lock) => {
+                let git = git.holding(lock.file());
+                git.call(["worktree", "prune", &expire]).done("prune the worktrees")
+            }
+            None => Ok(()),
         }
     }
 }

@@ -29,8 +29,10 @@ pub struct Carry {
     index: PathBuf,
     /// The commit that they were made on.
     head: String,
-    /// Every file that differs, staged or not; no folders.
+    /// Every file that differs, staged or not, and is there; no folders.
     files: Vec<PathBuf>,
+    /// Every file that differs and is not there.
+    gone: Vec<PathBuf>,
     /// Those of them that are only meant to be added.
     intended: Vec<PathBuf>,
     /// Submodules and repositories inside, which stay behind.
@@ -53,17 +55,24 @@ impl Carry {
         if status.conflicted > 0 {
             return Err(refused("there are conflicts to be resolved first"));
         }
-        let is_folder = |path: &PathBuf| {
+        let (mut files, mut gone, mut left) = (Vec::new(), Vec::new(), Vec::new());
+        for path in status.paths {
             let listed = path.as_os_str().as_bytes().ends_with(b"/");
-            listed || fs::symlink_metadata(top.join(path)).is_ok_and(|meta| meta.is_dir())
-        };
-        let (left, files) = status.paths.into_iter().partition(is_folder);
+            match kind_at(top, &path).at("read", &top.join(&path))? {
+                _ if listed => left.push(path),
+                Some(kind) if !kind.is_dir() => files.push(path),
+                Some(_) if top.join(&path).join(".git").exists() => left.push(path),
+                // A folder in the place of a file.
+                _ => gone.push(path),
+            }
+        }
         Ok(Carry {
             git,
             top: top.clone(),
             index: repo.git_dir.join("index"),
             head,
             files,
+            gone,
             intended: status.intended,
             left,
         })
@@ -71,7 +80,7 @@ impl Carry {
 
     /// How many files are copied.
     pub fn count(&self) -> usize {
-        self.files.len()
+        self.files.len() + self.gone.len()
     }
 
     /// Brings them into a sandbox that was just checked out at a commit.
@@ -98,12 +107,10 @@ impl Carry {
         ]);
         let staged = index_info(&staged.read(DOING)?)
             .ok_or_else(|| refused("the answer of git diff-index was not understood"))?;
-        let gone = |path: &&PathBuf| fs::symlink_metadata(self.top.join(path)).is_err();
-        let (deleted, there): (Vec<&PathBuf>, Vec<&PathBuf>) = self.files.iter().partition(gone);
-        for path in deleted {
+        for path in &self.gone {
             delete(to, path).at("delete", &to.join(path))?;
         }
-        for path in there {
+        for path in &self.files {
             replace(&self.top.join(path), to, path).at("copy to", &to.join(path))?;
         }
         if !staged.is_empty() {
@@ -147,9 +154,11 @@ impl Carry {
             self.git.look(["write-tree"]).env("GIT_INDEX_FILE", &copy).line(DOING)
         };
         let staged = self.commit(tree()?, &self.head)?;
+        let git = |words: &[&str]| self.git.look(words).env("GIT_INDEX_FILE", &copy);
+        // First, so that a file can take the place of a folder.
+        fed(git(&["update-index", "--force-remove", "-z", "--stdin"]), listed(&self.gone))?;
         if !self.files.is_empty() {
-            let words = ["--literal-pathspecs", "add", "--all", "--force"];
-            let call = self.git.look(words).env("GIT_INDEX_FILE", &copy);
+            let call = git(&["--literal-pathspecs", "add", "--force"]);
             let call = call.args(["--pathspec-from-file=-", "--pathspec-file-nul"]);
             fed(call, listed(&self.files))?;
         }
@@ -232,10 +241,12 @@ fn delete(to: &Path, path: &Path) -> io::Result<()> {
         return Ok(());
     }
     match fs::remove_file(to.join(path)) {
-        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Err(error);
-        }
-        _ => {}
+        Ok(()) => {}
+        // A folder is there for a submodule, and stays.
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::IsADirectory => {}
+            _ => return Err(error),
+        },
     }
     let mut folders = path.ancestors().skip(1).filter(|folder| *folder != Path::new(""));
     folders.all(|folder| fs::remove_dir(to.join(folder)).is_ok());
@@ -270,6 +281,18 @@ fn replace(source: &Path, to: &Path, path: &Path) -> io::Result<()> {
         reflink_copy::reflink_or_copy(source, &target)?;
     }
     Ok(())
+}
+
+/// The kind of what is at a path, or none. What lies beyond a symlink is not at that path.
+fn kind_at(top: &Path, path: &Path) -> io::Result<Option<fs::FileType>> {
+    if !parents_are_real(top, path)? {
+        return Ok(None);
+    }
+    match fs::symlink_metadata(top.join(path)) {
+        Ok(meta) => Ok(Some(meta.file_type())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Whether no folder on the way is a symlink, which could lead anywhere.

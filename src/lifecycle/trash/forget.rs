@@ -88,16 +88,7 @@ impl Trash<'_> {
 
     /// Sets aside the private git dir of a worktree whose folder is gone.
     pub fn forget(&self, sandbox: &Sandbox) -> Result<Forgotten> {
-        match self.stays(sandbox) {
-            Some(Stays::FolderThere(path)) if path != sandbox.path => {
-                return Err(Error::Moved { name: sandbox.name(), path });
-            }
-            Some(why) => {
-                let (name, path) = (sandbox.name(), sandbox.path.clone());
-                return Err(Error::NotForgotten { name, path, why: why.to_string() });
-            }
-            None => {}
-        }
+        self.check_forgettable(sandbox)?;
         let entry = &sandbox.entry;
         let id = new_id(&sandbox.name())?;
         self.home()?;
@@ -124,6 +115,21 @@ impl Trash<'_> {
             _ => None,
         });
         Ok(Forgotten { id, kept, staged: staged.unwrap_or(0) })
+    }
+
+    /// Refuses what [`Trash::forget`] would refuse before it changes anything.
+    pub fn check_forgettable(&self, sandbox: &Sandbox) -> Result<()> {
+        let name = sandbox.name();
+        match self.stays(sandbox) {
+            None => Ok(()),
+            Some(Stays::FolderThere(path)) if path != sandbox.path => {
+                Err(Error::Moved { name, path })
+            }
+            Some(why) => {
+                let (path, why) = (sandbox.path.clone(), why.to_string());
+                Err(Error::NotForgotten { name, path, why })
+            }
+        }
     }
 
     fn prepare_to_forget(&self, sandbox: &Sandbox, pin: &Pin) -> Result<(Journal, Kept)> {
