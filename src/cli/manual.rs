@@ -74,6 +74,11 @@ Every linked worktree of the repository is listed and can be used by name. Those
 root in force, made with --dir, with another root, by plain git or by another tool, are `external`
 and are never retired.
 
+In a large repository `new` copies the files that another checkout of it has already, with their times:
+the main worktree's or another sandbox's. A file is copied only if its bytes hash to the id that the new
+commit has there and neither config nor attributes convert it; git writes all others, and the result is
+that of `git worktree add`. Files have the modes that the umask leaves, and the first `git status` is fast.
+
 A fresh checkout lacks what git ignores. If the main worktree has a file `.worktreeinclude`, in the
 syntax of `gitignore`(5), the ignored files that it names are copied from there into every new
 sandbox. The commands of `sandbox.setup` are run after that.";

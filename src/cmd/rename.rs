@@ -6,7 +6,6 @@ use crate::error::Result;
 use crate::lifecycle::background;
 use crate::lifecycle::rename::Renamer;
 use crate::sandbox::in_use::Processes;
-use crate::sandbox::named;
 use crate::ui::out::Out;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {

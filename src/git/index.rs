@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::fs::{Dev, fstat};
+use rustix::fs::{Dev, FileType, Stat, fstat};
 
 use crate::sys::file;
 
@@ -67,6 +67,31 @@ pub struct Seen {
     pub size: u32,
 }
 
+impl Seen {
+    /// What git would write down of a file.
+    pub fn of(stat: &Stat) -> Seen {
+        let executable = if stat.st_mode & 0o100 == 0 { 0o100_644 } else { 0o100_755 };
+        Seen {
+            ctime: (low(stat.st_ctime), low(stat.st_ctime_nsec)),
+            mtime: (low(stat.st_mtime), low(stat.st_mtime_nsec)),
+            ino: low(stat.st_ino),
+            mode: match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => executable,
+                FileType::Symlink => 0o120_000,
+                _ => 0,
+            },
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            size: low(stat.st_size),
+        }
+    }
+}
+
+/// What fits into the index.
+pub fn low(value: impl Into<i128>) -> u32 {
+    u32::try_from(value.into() & 0xffff_ffff).unwrap_or(u32::MAX)
+}
+
 impl Index {
     /// Reads the index file; `id` is the length of an object id in bytes.
     pub fn read(path: &Path, id: usize) -> Option<Index> {
@@ -103,8 +128,18 @@ impl Index {
 
     /// The object id of a file, in hex.
     pub fn id(&self, number: usize) -> String {
+        hex(self.raw_id(number)).collect()
+    }
+
+    /// The object id of a file.
+    pub fn raw_id(&self, number: usize) -> &[u8] {
         let start = self.entries[number].start + 4 * SEEN;
-        hex(self.bytes.get(start..start + self.id).unwrap_or_default()).collect()
+        self.bytes.get(start..start + self.id).unwrap_or_default()
+    }
+
+    /// What a file is, whatever its flags.
+    pub fn mode(&self, number: usize) -> u32 {
+        word(&self.bytes, self.entries[number].start + 4 * 6).unwrap_or(0)
     }
 
     /// The path of a file.

@@ -14,10 +14,12 @@
 //!   own config says whether refs are in tables.
 
 mod answer;
+pub mod blob_id;
 pub mod cache_tree;
 mod call;
 pub mod config;
 pub mod index;
+pub mod new_index;
 pub mod pipe;
 pub mod porcelain;
 pub mod refs;

@@ -116,7 +116,7 @@ fn is_file_as_written(folder: impl AsFd, index: &Index, number: usize, lead: usi
     let stat = name.and_then(|name| statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok());
     index.seen(number).zip(stat).is_some_and(|(seen, stat)| {
         let known = seen.size != 0 || index.is_empty(number);
-        known && seen == as_git_sees(&stat) && is_settled(index, &seen, &stat)
+        known && seen == Seen::of(&stat) && is_settled(index, &seen, &stat)
     })
 }
 
@@ -149,26 +149,4 @@ fn open(top: &OwnedFd, path: &[u8]) -> Option<OwnedFd> {
         let next = openat(at.as_ref().unwrap_or(top), &step, FOLDER, Mode::empty()).ok()?;
         Some(Some(next))
     })?
-}
-
-fn as_git_sees(stat: &Stat) -> Seen {
-    let executable = if stat.st_mode & 0o100 == 0 { 0o100_644 } else { 0o100_755 };
-    Seen {
-        ctime: (low(stat.st_ctime), low(stat.st_ctime_nsec)),
-        mtime: (low(stat.st_mtime), low(stat.st_mtime_nsec)),
-        ino: low(stat.st_ino),
-        mode: match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => executable,
-            FileType::Symlink => 0o120_000,
-            _ => 0,
-        },
-        uid: stat.st_uid,
-        gid: stat.st_gid,
-        size: low(stat.st_size),
-    }
-}
-
-/// What fits into the index.
-fn low(value: impl Into<i128>) -> u32 {
-    u32::try_from(value.into() & 0xffff_ffff).unwrap_or(u32::MAX)
 }

@@ -1,6 +1,7 @@
 //! Folders: made for the current user alone, marked as used.
 
 use std::fs::{self, DirBuilder};
+use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
@@ -15,4 +16,17 @@ pub fn make(path: &Path) -> Result<()> {
 /// Marks a sandbox as used now.
 pub fn touch(folder: &Path, now: Time) -> Result<()> {
     fs::File::open(folder).and_then(|folder| folder.set_modified(now.into())).at("mark", folder)
+}
+
+/// Whether a folder is on btrfs, where several writers wait for each other.
+#[cfg(target_os = "linux")]
+pub fn is_btrfs(folder: impl AsFd) -> bool {
+    const BTRFS: i128 = 0x9123_683e;
+    // The system's type for it is not the same everywhere.
+    rustix::fs::fstatfs(folder).is_ok_and(|found| i128::from(found.f_type) & 0xffff_ffff == BTRFS)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub fn is_btrfs(_folder: impl AsFd) -> bool {
+    false
 }

@@ -4,6 +4,8 @@ mod branch;
 mod changes;
 mod checkout;
 mod crash;
+mod donor;
+mod donor_settings;
 mod folders;
 mod include;
 mod parallel;

@@ -4,18 +4,21 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
 use crate::git::{Git, porcelain};
+use crate::lifecycle::create::donor::Recipient;
 use crate::lifecycle::create::include;
 use crate::lifecycle::spare;
-use crate::repo::Repo;
+use crate::repo::{Repo, Worktrees};
+use crate::sandbox::record::{self, Facts};
 use crate::session::Session;
 use crate::sys::lock::Lock;
-use crate::sys::signals;
+use crate::sys::{crash_point, dir, file, signals};
 
 /// A sandbox that is registered but still empty.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ pub struct Fill<'a> {
     pub repo: &'a Repo,
     /// The main worktree, if there is one.
     pub main: Option<&'a Path>,
+    /// All worktrees.
+    pub worktrees: &'a Worktrees,
     /// Its commit.
     pub commit: &'a str,
     /// Its own lock.
@@ -33,15 +38,59 @@ pub struct Fill<'a> {
 }
 
 impl Fill<'_> {
-    /// Checks the files out, in parallel where the user has not decided otherwise.
+    /// Checks the files out: from a donor as far as there is one, the rest by git.
     pub fn check_out(&self) -> Result<()> {
+        let received = self.recipient().receive();
+        signals::check()?;
+        match received {
+            Some(index) => {
+                self.begin(&index)?;
+                self.reset()?;
+                self.note_filling(false)
+            }
+            None => self.reset(),
+        }
+    }
+
+    fn recipient(&self) -> Recipient<'_> {
+        Recipient {
+            repo: self.repo,
+            git: self.git(),
+            worktrees: self.worktrees,
+            commit: self.commit,
+            path: self.session.path,
+            entry: self.session.entry,
+            main_only: self.main.is_some_and(include::is_wanted),
+        }
+    }
+
+    /// Puts the index of files that were copied in its place, for git to complete.
+    fn begin(&self, index: &[u8]) -> Result<()> {
+        crash_point::reached();
+        self.note_filling(true)?;
+        crash_point::reached();
+        let path = self.session.entry.join("index");
+        file::create(&path).and_then(|mut file| file.write_all(index)).at("write", &path)?;
+        crash_point::reached();
+        Ok(())
+    }
+
+    /// Notes whether the index is one that git has yet to complete: it is no sign of a checkout that
+    /// came to its end. A scratch worktree has no facts, and is never completed.
+    pub fn note_filling(&self, filling: bool) -> Result<()> {
+        let entry = self.session.entry;
+        match record::is_there(entry) {
+            true => record::write(entry, &Facts { filling, ..record::read(entry) }),
+            false => Ok(()),
+        }
+    }
+
+    /// Has git write what is not there yet, in parallel where the user has not decided otherwise.
+    fn reset(&self) -> Result<()> {
         let config = &self.repo.config;
         let mut options: Vec<String> = Vec::new();
         if config.get("checkout.workers").is_none() {
-            // Each worker reports each file to git, which then takes its core: on few cores more workers
-            // than cores are faster (10,000 loose objects on 2 cores: 221 ms with 2, 182 ms with 8).
-            let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-            options.extend(["-c".into(), format!("checkout.workers={}", cores.max(8))]);
+            options.extend(["-c".into(), format!("checkout.workers={}", self.workers())]);
             // For a few files the workers cost more than they save.
             if config.get("checkout.thresholdforparallelism").is_none() {
                 options.extend(["-c".into(), "checkout.thresholdForParallelism=1000".into()]);
@@ -57,12 +106,29 @@ impl Fill<'_> {
         Ok(())
     }
 
+    /// How many processes write files at once.
+    fn workers(&self) -> usize {
+        // As many as make 1,000 objects outside of packs likely: the folders are filled evenly.
+        const LOOSE: usize = 4;
+        if fs::File::open(self.session.path).is_ok_and(dir::is_btrfs) {
+            return 1;
+        }
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let some = fs::read_dir(self.repo.common.join("objects/17"));
+        // Each worker reports each file to git, which then takes its core: for loose objects more workers
+        // than cores are faster. Of packed ones the workers read the same pack, each by itself.
+        match some.map_or(0, Iterator::count) >= LOOSE {
+            true => cores.max(8),
+            false => cores.max(2),
+        }
+    }
+
     /// The same where the files of another commit are there and clean: only what differs is written.
     /// Where nothing can, neither files nor index are looked at: only the reflog of a branch says the
     /// same as after a checkout.
     pub fn check_out_from(&self, had: &str) -> Result<()> {
         if had != self.commit {
-            return self.check_out();
+            return self.reset();
         }
         if self.session.branch.is_some() {
             let words = ["update-ref", "-m", "reset: moving to HEAD", "HEAD", had, had];
@@ -75,7 +141,7 @@ impl Fill<'_> {
     pub fn complete_from(&self, had: &[String], entry: &Path) -> Result<()> {
         let commits = [had, &[self.commit.to_owned()]].concat();
         let strange = spare::strange_files(&self.git(), self.session.path, entry, &commits)?;
-        if strange.is_empty() { self.check_out() } else { self.complete_around(had, &strange) }
+        if strange.is_empty() { self.reset() } else { self.complete_around(had, &strange) }
     }
 
     /// The same around files that are somebody's: every other one is git's, of one of these commits, and

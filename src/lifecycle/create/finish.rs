@@ -45,7 +45,7 @@ impl Maker<'_> {
             container: None,
         };
         let main = (!main.bare).then_some(main.path.as_path());
-        Fill { repo: self.repo, main, commit, own, session }
+        Fill { repo: self.repo, main, worktrees, commit, own, session }
     }
 
     /// Completes what a crash interrupted. Files that are already there stay unless git tracks them
@@ -62,20 +62,19 @@ impl Maker<'_> {
         let branch = there.branch.clone();
         let fill = self.fill(&there.path, &there.entry, branch, &commit, worktrees, own);
         let mut troubles = Vec::new();
-        let spare = record::read(&there.entry).spare;
-        if spare.is_some() || !index.exists() {
-            let left = there.entry.join("index.lock");
-            match fs::remove_file(&left) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(error).at("remove", &left);
-                }
-                _ => {}
+        let Facts { spare, filling, .. } = record::read(&there.entry);
+        if spare.is_some() || filling || !index.exists() {
+            remove(&there.entry.join("index.lock"))?;
+            if filling {
+                // It may not be whole.
+                remove(&index)?;
             }
             match &spare {
                 Some(spare) => fill.complete_from(&spare.commits, &there.entry)?,
                 None => fill.complete()?,
             }
             self.forget_spare(&there.entry)?;
+            fill.note_filling(false)?;
             troubles = fill.furnish();
         }
         let mut facts = record::read(&there.entry);
@@ -111,5 +110,12 @@ impl Maker<'_> {
             fs::remove_file(&locked).at("unlock", &locked)?;
         }
         dir::touch(path, self.now)
+    }
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).at("remove", path),
+        _ => Ok(()),
     }
 }

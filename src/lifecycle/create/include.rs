@@ -21,9 +21,14 @@ const FILE: &str = ".worktreeinclude";
 /// How much is copied between two looks at the signals.
 const PIECE: usize = 1 << 20;
 
+/// Whether there may be any.
+pub fn is_wanted(main: &Path) -> bool {
+    main.join(FILE).is_file()
+}
+
 /// Copies them; what could not be copied is the error.
 pub fn copy(git: &Git, main: &Path, to: &Path) -> Result<()> {
-    if !main.join(FILE).is_file() {
+    if !is_wanted(main) {
         return Ok(());
     }
     let git = git.at(main);

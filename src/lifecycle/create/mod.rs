@@ -15,6 +15,7 @@
 mod branch;
 pub mod carry;
 pub mod checkout;
+mod donor;
 pub mod include;
 pub mod rollback;
 

@@ -112,7 +112,8 @@ impl Scratch {
             container: None,
             author: None,
         };
-        Fill { repo, main, commit, own: lock, session }.check_out()?;
+        let worktrees = merge.worktrees;
+        Fill { repo, main, worktrees, commit, own: lock, session }.check_out()?;
         crash_point::reached();
         if let Some(main) = main
             && let Err(error) = include::copy(&repo.git, main, &self.path)

@@ -10,8 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use rustix::fs::{FileType, fstat};
 
+use crate::git::blob_id::{Blob, Format};
 use crate::lifecycle::vault::folder::{Entry, Seen, open_file, settle};
-use crate::lifecycle::vault::id::{Blob, Format};
 
 /// Files up to this size are read ahead.
 const SMALL: u64 = 1 << 14;

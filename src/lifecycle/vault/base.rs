@@ -5,9 +5,9 @@ use std::io::BufRead;
 use std::thread::JoinHandle;
 
 use crate::error::{Doing, Result};
+use crate::git::blob_id::Format;
 use crate::git::pipe::Pipe;
 use crate::git::{Call, Git};
-use crate::lifecycle::vault::id::Format;
 use crate::lifecycle::vault::item::Base;
 
 /// A call that sees the objects that are here, and no replacements of them.

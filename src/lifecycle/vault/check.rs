@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 
 use crate::error::{Doing, Error, Result};
+use crate::git::blob_id::{Blob, Format};
 use crate::git::pipe::{Object, Pipe};
-use crate::lifecycle::vault::id::{Blob, Format};
 use crate::lifecycle::vault::manifest::{Kind, Owner, Record};
 use crate::lifecycle::vault::repository::{Repository, STAGING};
 use crate::lifecycle::vault::store::{HEADER, MANIFEST, Written};

@@ -5,9 +5,9 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Stat, fstat};
 
+use crate::git::blob_id::{Blob, Format};
 use crate::lifecycle::vault::ahead::Loaded;
 use crate::lifecycle::vault::folder::{Seen, pieces};
-use crate::lifecycle::vault::id::{Blob, Format};
 use crate::lifecycle::vault::import::Import;
 use crate::lifecycle::vault::item::{Obstacle, Stop};
 use crate::lifecycle::vault::manifest::{Contents, Owner, Pieces, shown};

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use crate::error::{Error, Result};
+use crate::git::blob_id::{Blob, Format};
 use crate::git::pipe::Pipe;
-use crate::lifecycle::vault::id::{Blob, Format};
 use crate::lifecycle::vault::repository::{ITEMS, Repository, STAGING};
 use crate::sys::clock;
 

@@ -17,7 +17,7 @@
 use std::io::{self, BufRead, ErrorKind, Write};
 use std::path::PathBuf;
 
-use crate::lifecycle::vault::id::Format;
+use crate::git::blob_id::Format;
 use crate::lifecycle::vault::item::Part;
 
 /// Seconds and nanoseconds since 1970.

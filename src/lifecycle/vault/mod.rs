@@ -13,7 +13,6 @@ mod check;
 mod contents;
 mod discard;
 mod folder;
-mod id;
 mod ignored;
 mod import;
 pub mod item;

@@ -8,9 +8,9 @@ use rustix::fs::{AtFlags, Mode, OFlags, RawMode, fchmod, ftruncate, futimens, op
 
 use crate::error::Result;
 use crate::git::Git;
+use crate::git::blob_id::{Blob, Format};
 use crate::git::pipe::{Object, Pipe};
 use crate::lifecycle::vault::base::offline;
-use crate::lifecycle::vault::id::{Blob, Format};
 use crate::lifecycle::vault::manifest::{Contents, Owner};
 use crate::lifecycle::vault::places::times;
 use crate::lifecycle::vault::repository::Repository;

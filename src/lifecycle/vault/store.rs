@@ -11,6 +11,7 @@ use std::thread;
 use rustix::fs::{FileType, fstat, readlinkat};
 
 use crate::error::{Doing, Result};
+use crate::git::blob_id::{Blob, Format};
 use crate::lifecycle::vault::ahead::{self, Asker, Loaded};
 use crate::lifecycle::vault::base::Files;
 use crate::lifecycle::vault::before::Before;
@@ -18,7 +19,6 @@ use crate::lifecycle::vault::contents::{Reader, Source};
 use crate::lifecycle::vault::folder::{
     Entry, Seen, entries, fingerprint, look, obstacle, open_file, open_folder, open_top, settle,
 };
-use crate::lifecycle::vault::id::{Blob, Format};
 use crate::lifecycle::vault::ignored::{Ignored, in_tree};
 use crate::lifecycle::vault::import::Import;
 use crate::lifecycle::vault::item::{Header, Item, Obstacle, Part, Stop};

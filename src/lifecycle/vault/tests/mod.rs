@@ -281,7 +281,7 @@ fn snapshot(top: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 fn sum(bytes: &[u8]) -> String {
-    use crate::lifecycle::vault::id::{Blob, Format};
+    use crate::git::blob_id::{Blob, Format};
     let mut blob = Blob::new(Format::Sha1, bytes.len() as u64);
     blob.update(bytes);
     blob.id()

@@ -1,4 +1,4 @@
-//! Ids of blobs, computed here: in the repository's format, and in the vault's own, SHA-1.
+//! Ids of blobs, computed here: in a repository's format, SHA-1 or SHA-256.
 
 use sha1::{Digest, Sha1};
 use sha2::Sha256;
@@ -17,6 +17,14 @@ impl Format {
             (40, true) => Some(Format::Sha1),
             (64, true) => Some(Format::Sha256),
             _ => None,
+        }
+    }
+
+    /// The hash of these bytes.
+    pub fn hash(self, bytes: &[u8]) -> Vec<u8> {
+        match self {
+            Format::Sha1 => Sha1::digest(bytes).to_vec(),
+            Format::Sha256 => Sha256::digest(bytes).to_vec(),
         }
     }
 }
@@ -44,6 +52,14 @@ impl Blob {
         match self {
             Blob::Sha1(hash) => hash.update(bytes),
             Blob::Sha256(hash) => hash.update(bytes),
+        }
+    }
+
+    /// Whether this is its id.
+    pub fn is(self, id: &[u8]) -> bool {
+        match self {
+            Blob::Sha1(hash) => hash.finalize()[..] == *id,
+            Blob::Sha256(hash) => hash.finalize()[..] == *id,
         }
     }
 
