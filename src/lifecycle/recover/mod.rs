@@ -2,9 +2,10 @@
 
 pub mod half_made;
 
+use crate::lifecycle::quarantine::take;
 use crate::lifecycle::rename::{self, Renamer};
 use crate::lifecycle::trash::Trash;
-use crate::lifecycle::{merge, quarantine, spare};
+use crate::lifecycle::{merge, spare};
 use crate::repo::Worktrees;
 use crate::sandbox;
 use crate::ui::out::Out;
@@ -22,5 +23,5 @@ pub fn all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
         | rename::recover(&renamer, out)
         | merge::recover(trash, worktrees, out)
         | spare::recover(trash.repo, &trash.git, worktrees, out)
-        | quarantine::take_all(trash.repo, &trash.git, &sandbox::all(worktrees, trash.place), out)
+        | take::take_all(trash.repo, &trash.git, &sandbox::all(worktrees, trash.place), out)
 }
