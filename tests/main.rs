@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod confine;
 mod docs;
 mod doctor;
 mod fixture;

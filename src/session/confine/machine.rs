@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{Level, Network, calls, files};
+use super::{Level, Network, calls, files, mounts};
 use crate::error::{Doing, Result};
 use crate::sys::process;
 use crate::ui::words::shell_word;
@@ -22,8 +22,8 @@ pub enum Lack {
     AppArmor,
     /// A setting of the kernel does, with the value that would not.
     Setting(&'static str, u32),
-    /// The container does that we are in.
-    Container,
+    /// The container does that we are in; what bubblewrap says.
+    Container(String),
     /// bubblewrap fails, and says why.
     Fails(String),
     /// The kernel's Landlock is older than needed.
@@ -42,7 +42,7 @@ impl Lack {
             Lack::NoBubblewrap => "bubblewrap is not installed".into(),
             Lack::AppArmor => format!("{nobody} (AppArmor)"),
             Lack::Setting(name, _) => format!("{nobody} ({name})"),
-            Lack::Container => "this container lets no process make a user namespace".into(),
+            Lack::Container(why) => format!("this container forbids it: {why}"),
             Lack::Fails(why) => format!("bubblewrap fails: {why}"),
             Lack::OldLandlock(has, least) => {
                 let linux = if *least > LEAST { "6.7" } else { "6.2" };
@@ -132,10 +132,9 @@ pub fn lack(level: Level, network: Network, not_in: &[&Path]) -> Result<Option<L
 fn namespaces(program: &Path, network: Network) -> Result<Option<Lack>> {
     #[expect(clippy::disallowed_methods, reason = "the launcher")]
     let mut command = Command::new(program);
-    command
-        .args(super::namespaces(network))
-        .args("--ro-bind / / --dev /dev --proc /proc --".split(' '));
-    command.arg(process::ourselves()?).arg("--version").current_dir("/");
+    let view = "--ro-bind / / --dev /dev --proc /proc --tmpfs /run --ro-bind";
+    command.args(super::namespaces(network)).args(view.split(' ')).arg(process::ourselves()?);
+    command.args([mounts::PROGRAM, "--", mounts::PROGRAM, "--version"]).current_dir("/");
     let output = command.stdin(Stdio::null()).output().doing(|| "start bubblewrap".into())?;
     if output.status.success() {
         return Ok(None);
@@ -156,7 +155,7 @@ fn namespaces(program: &Path, network: Network) -> Result<Option<Lack>> {
         () if setting("user.max_user_namespaces") == Some(0) => {
             Lack::Setting("user.max_user_namespaces", 15000)
         }
-        () if in_container => Lack::Container,
+        () if in_container => Lack::Container(said.to_owned()),
         () => Lack::Fails(said.to_owned()),
     }))
 }

@@ -68,8 +68,8 @@ pub struct Wish {
 pub struct Places {
     /// The quarantine, `<common>/worktrees/<id>/confined`, which stands at `common` inside. It must
     /// hold the folders `objects`, `base-objects` (empty) and `worktrees/<id>` with its `commondir`.
-    /// `objects/info/alternates` names `../base-objects` for [`Level::Full`], where the repository's
-    /// objects are mounted, and the absolute path of these for [`Level::Landlock`].
+    /// `objects/info/alternates` names `<common>/base-objects`, where the repository's objects are
+    /// mounted with [`Level::Full`].
     pub quarantine: PathBuf,
     /// The repository's common git dir.
     pub common: PathBuf,

@@ -1,0 +1,212 @@
+//! Where walls cannot be made, or would have a hole, nothing is started.
+
+use std::os::unix::fs::symlink;
+
+use crate::fixture::cell::Cell;
+use crate::fixture::diff::same;
+use crate::fixture::files::write;
+use crate::fixture::process::finished;
+
+const RUN: &str = "git-sandbox run --confine box -- touch ran";
+
+/// Runs a line of a shell and expects a refusal in these words; nothing is started or changed.
+#[track_caller]
+fn is_refused(cell: &Cell, line: &str, wanted: &str) {
+    let before = cell.world();
+    let output = finished(&mut cell.command(&["sh", "-c", line]));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), cell.lab.expand(wanted));
+    assert_eq!((output.status.code(), output.stdout), (Some(1), Vec::new()));
+    assert!(!cell.lab.at("box/ran").exists());
+    same(&cell.world(), &before);
+}
+
+#[test]
+fn without_bubblewrap_nothing_is_started() {
+    let Some(cell) = Cell::new() else { return };
+    let bin = cell.lab.home.join("few");
+    std::fs::create_dir(&bin).unwrap();
+    for program in ["git", "sh", "touch"] {
+        let real = format!("command -v {program}");
+        let real = finished(&mut cell.command(&["sh", "-c", &real]));
+        symlink(String::from_utf8(real.stdout).unwrap().trim_end(), bin.join(program)).unwrap();
+    }
+    symlink(cell.lab.home.join("bin/git-sandbox"), bin.join("git-sandbox")).unwrap();
+    let line = format!("PATH={}; {RUN}", bin.display());
+    let hint = if std::path::Path::new("/usr/bin/apt").exists() {
+        "sudo apt install bubblewrap"
+    } else {
+        "install bubblewrap"
+    };
+    is_refused(
+        &cell,
+        &line,
+        &format!("error: cannot confine 'box': bubblewrap is not installed\nhint: {hint}\n"),
+    );
+    let line = format!("PATH={}; git-sandbox new --confine fresh", bin.display());
+    is_refused(
+        &cell,
+        &line,
+        &format!("error: cannot confine 'fresh': bubblewrap is not installed\nhint: {hint}\n"),
+    );
+    assert!(!cell.lab.at("fresh").exists());
+}
+
+#[test]
+fn a_bubblewrap_in_the_sandbox_is_not_used() {
+    let Some(cell) = Cell::new() else { return };
+    cell.lab.script(".cache/git-sandbox/worktrees/app/box/bwrap", "touch \"$HOME/evil\"");
+    cell.give(&cell.lab.at("box"));
+    let line = "PATH=\"$PWD/../.cache/git-sandbox/worktrees/app/box:$PATH\"; git-sandbox run --confine box -- true";
+    let output = finished(&mut cell.command(&["sh", "-c", line]));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(!cell.lab.home.join("evil").exists());
+}
+
+#[test]
+fn without_user_namespaces_nothing_is_started() {
+    let Some(cell) = Cell::new() else { return };
+    let line = format!("unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && {RUN}'");
+    is_refused(
+        &cell,
+        &line,
+        "error: cannot confine 'box': this system lets no ordinary user make a user namespace (user.max_user_namespaces)\n\
+         hint: sudo sysctl -w user.max_user_namespaces=15000\n\
+         hint: or, weaker: git sandbox run --confine=landlock box\n",
+    );
+}
+
+#[test]
+fn a_writable_path_may_not_be_too_wide() {
+    let Some(cell) = Cell::new() else { return };
+    for (path, what) in [
+        ("/", "holds your home"),
+        ("~", "holds your home"),
+        ("/usr", "holds the system"),
+        ("~/app", "reaches the git dir"),
+        ("~/app/.git/hooks", "reaches the git dir"),
+        ("~/.cache", "reaches other sandboxes"),
+        ("~/.cache/git-sandbox/worktrees/app/other", "reaches other sandboxes"),
+    ] {
+        let line =
+            format!("git -c sandbox.confineWrite={path} sandbox run --confine box -- touch ran");
+        let shown = path.replace('~', "$HOME");
+        let wanted = format!(
+            "error: cannot confine 'box': sandbox.confineWrite '{shown}' is too wide: it {what}\n\
+             hint: git config --show-origin --get-all sandbox.confineWrite\n"
+        );
+        is_refused(&cell, &line, &wanted);
+    }
+    let line = "git -c sandbox.confineWrite=cache sandbox run --confine box -- touch ran";
+    is_refused(
+        &cell,
+        line,
+        "error: bad value 'cache' for 'sandbox.confineWrite': it must be an absolute path, or start with '~/'\n\
+         hint: git config --show-origin --get-all sandbox.confineWrite\n",
+    );
+}
+
+/// What a command can put into a writable folder must not be mounted by the next one.
+#[test]
+fn a_planted_symlink_is_not_followed() {
+    let Some(cell) = Cell::new() else { return };
+    let state = cell.lab.home.join(".agent");
+    write(&state.join("state"), "");
+    symlink(cell.lab.home.join(".ssh/id"), state.join("settings")).unwrap();
+    cell.give(&state);
+    let line = |read: &str| {
+        format!(
+            "git -c sandbox.confineWrite=~/.agent -c sandbox.confineRead=~/.agent/{read} sandbox run --confine box -- touch ran"
+        )
+    };
+    is_refused(
+        &cell,
+        &line("settings"),
+        "error: cannot confine 'box': '$HOME/.agent/settings' is a symlink in a writable folder\n",
+    );
+    is_refused(
+        &cell,
+        &line("absent"),
+        "error: cannot confine 'box': '$HOME/.agent/absent' is to be read-only, but is not there: the command could make it\n\
+         hint: touch $HOME/.agent/absent\n",
+    );
+}
+
+#[test]
+fn a_quarantine_that_was_tampered_with_is_not_used() {
+    let Some(cell) = Cell::new() else { return };
+    let output = cell.confined(
+        &[],
+        "cd \"$GIT_SANDBOX_BASE_REPO/.git\" && mv worktrees w && ln -s w worktrees; true",
+    );
+    assert!(output.status.success(), "{output:?}");
+    let private = cell.entry().join("confined/worktrees");
+    if !private.is_symlink() {
+        std::fs::rename(&private, cell.entry().join("confined/w")).unwrap();
+        symlink("w", &private).unwrap();
+    }
+    let before = cell.world();
+    let output = cell.confined(&[], "touch ran");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(!cell.lab.at("box/ran").exists());
+    same(&cell.world(), &before);
+}
+
+/// Config that a checkout brings along, or that stands in the config of one worktree, does not count.
+#[test]
+fn a_sandbox_cannot_loosen_its_own_walls() {
+    let Some(cell) = Cell::new() else { return };
+    let (app, home) = (cell.lab.app(), &cell.lab.home);
+    write(&home.join(".agent/state"), "mine\n");
+    write(&app.join("included"), "[sandbox]\n\tconfineWrite = ~/.agent\n\tconfine = false\n");
+    cell.give(home);
+    cell.git(&app, &["config", "include.path", "../included"]);
+    cell.git(&app, &["config", "extensions.worktreeConfig", "true"]);
+    let folder = cell.lab.at("box");
+    cell.git(&folder, &["config", "--worktree", "sandbox.confineWrite", "~/.agent"]);
+    cell.git(&app, &["config", "sandbox.confine", "true"]);
+    let before = cell.world();
+    let script = "echo evil >~/.agent/state; test -n \"$GIT_SANDBOX_CONFINED\"";
+    let mut command = cell.sandbox(&["run", "box", "--", "sh", "-c", script]);
+    let output = finished(command.current_dir(&folder));
+    same(&cell.world(), &before);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let mut command = cell.command(&[
+        "git",
+        "-c",
+        "sandbox.confineWrite=~/.agent",
+        "sandbox",
+        "run",
+        "box",
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]);
+    assert_eq!(finished(&mut command).status.code(), Some(0));
+    assert_ne!(cell.world(), before, "the user's own setting counts");
+}
+
+#[test]
+fn doctor_says_what_the_machine_can_do() {
+    let Some(cell) = Cell::new() else { return };
+    let output = finished(&mut cell.sandbox(&["doctor", "--confine"]));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert!(lines[0].starts_with("bubblewrap:      /"), "{text}");
+    assert_eq!(lines[1], "user namespaces: can be made");
+    assert!(lines[2].starts_with("Landlock:        ABI "), "{text}");
+    assert!(lines[3].starts_with("containers:      "), "{text}");
+    assert_eq!(lines[4], "--confine=full: yes");
+    assert_eq!(lines.len(), 6);
+    let line = "unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_user_namespaces && git-sandbox doctor --confine'";
+    let output = finished(&mut cell.command(&["sh", "-c", line]));
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains(
+        "--confine=full: no: this system lets no ordinary user make a user namespace (user.max_user_namespaces)\n"
+    ));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "hint: sudo sysctl -w user.max_user_namespaces=15000\n"
+    );
+}

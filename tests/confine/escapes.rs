@@ -1,0 +1,268 @@
+//! Ways out of a confined command into files: refused, or without a trace outside. Each is shown to
+//! succeed without walls.
+
+use std::os::unix::process::CommandExt;
+
+use crate::fixture::cell::{Cell, ESCAPED};
+use crate::fixture::diff::same;
+use crate::fixture::process::finished;
+
+/// A script, and what it tries.
+type Escape<'a> = (&'a str, &'a str);
+
+/// Runs scripts with walls and then without. With walls nothing outside may change and no script may
+/// say that it escaped; without, each does.
+#[track_caller]
+fn are_stopped(cell: &Cell, escapes: &[Escape]) {
+    let said =
+        |output: &std::process::Output| String::from_utf8_lossy(&output.stdout).contains(ESCAPED);
+    for (what, script) in escapes {
+        let before = cell.world();
+        let output = cell.confined(&[], script);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("confined: writes only"), "{what}: {stderr}");
+        assert!(!said(&output), "{what}: {output:?}");
+        let after = cell.world();
+        if after != before {
+            eprintln!("{what}: {stderr}");
+        }
+        same(&after, &before);
+    }
+    for (what, script) in escapes {
+        let before = cell.world();
+        let output = cell.free(script);
+        assert!(
+            said(&output) || cell.world() != before,
+            "no escape without walls: {what}: {output:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_else_can_be_written() {
+    let Some(cell) = Cell::new() else { return };
+    let mark = cell.mark();
+    let shared = |folder: &str| format!("echo x >{folder}/{mark}");
+    are_stopped(
+        &cell,
+        &[
+            ("the main worktree", "echo x >\"$GIT_SANDBOX_BASE_REPO/file\""),
+            ("a new file there", "echo x >\"$GIT_SANDBOX_BASE_REPO/evil\""),
+            ("another sandbox", "echo x >../other/file"),
+            ("a new file there", "echo x >../other/evil"),
+            (
+                "its private git dir",
+                "for d in \"$GIT_SANDBOX_BASE_REPO\"/.git/worktrees/other*; do [ -d \"$d\" ] && echo x >\"$d/HEAD\"; done",
+            ),
+            ("the trash", "echo x >../../.trash/evil"),
+            (
+                "what is in the trash",
+                "for f in ../../.trash/*/tree/file; do [ -f \"$f\" ] && echo x >\"$f\"; done",
+            ),
+            ("the home", "echo x >~/evil"),
+            ("a file in it", "echo evil >>~/.bashrc"),
+            ("the same through a symlink", "ln -s ~/.bashrc link; echo worse >>link"),
+            ("the mode of a secret", "chmod 644 ~/.ssh/id"),
+            (
+                "the time of a secret",
+                "touch -d 2001-01-01 ~/.ssh/id; [ \"$(stat -c %Y ~/.ssh/id 2>/dev/null)\" = \"$(date -d 2001-01-01 +%s)\" ] && [ -s ~/.ssh/id ] && echo ESCAPED",
+            ),
+            ("/tmp", &shared("/tmp")),
+            ("/dev/shm", &shared("/dev/shm")),
+            ("/var/tmp", &shared("/var/tmp")),
+            ("a file moved out", "echo x >moving; mv moving \"$GIT_SANDBOX_BASE_REPO/moved\""),
+            ("a file linked out", "ln .git \"$GIT_SANDBOX_BASE_REPO/linked\""),
+        ],
+    );
+    for folder in ["/tmp", "/dev/shm", "/var/tmp"] {
+        let _ = std::fs::remove_file(std::path::Path::new(folder).join(&mark));
+    }
+}
+
+#[test]
+fn the_repository_cannot_be_changed() {
+    let Some(cell) = Cell::new() else { return };
+    are_stopped(
+        &cell,
+        &[
+            ("config by git", "git config alias.x '!evil'"),
+            ("config by hand", "echo '[a]b=c' >>\"$GIT_SANDBOX_BASE_REPO/.git/config\""),
+            ("a hook", "echo evil >\"$GIT_SANDBOX_BASE_REPO/.git/hooks/post-checkout\""),
+            (
+                "a hook that is there",
+                "echo evil >>\"$GIT_SANDBOX_BASE_REPO/.git/hooks/pre-commit\"",
+            ),
+            (
+                "another branch by git",
+                "git update-ref refs/heads/victim $(git commit-tree -m x HEAD^{tree})",
+            ),
+            (
+                "another branch by hand",
+                "git commit-tree -m y HEAD^{tree} >\"$GIT_SANDBOX_BASE_REPO/.git/refs/heads/victim\"",
+            ),
+            ("a new branch", "git branch evil"),
+            (
+                "the main branch",
+                "git update-ref refs/heads/main $(git commit-tree -m z HEAD^{tree})",
+            ),
+            ("a deleted branch", "git update-ref -d refs/heads/victim"),
+            (
+                "HEAD of the main worktree",
+                "git --git-dir=\"$GIT_SANDBOX_BASE_REPO/.git\" symbolic-ref HEAD refs/heads/evil",
+            ),
+            ("packed refs", "echo x >>\"$GIT_SANDBOX_BASE_REPO/.git/packed-refs\""),
+            (
+                "a corrupt object",
+                "cd \"$GIT_SANDBOX_BASE_REPO/.git\" && for f in objects/??/* base-objects/??/*; do [ -f \"$f\" ] && chmod u+w \"$f\" && echo x >\"$f\"; done",
+            ),
+            (
+                "deleted objects",
+                "cd \"$GIT_SANDBOX_BASE_REPO/.git\" && rm -rf objects/?? base-objects/??",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn secrets_cannot_be_read() {
+    let Some(cell) = Cell::new() else { return };
+    let neighbour = cell.neighbour();
+    let pid = neighbour.pid();
+    let home = cell.lab.home.display().to_string();
+    are_stopped(
+        &cell,
+        &[
+            ("a key", "grep -q secret ~/.ssh/id && echo ESCAPED"),
+            ("a token", "grep -q secret ~/.config/gh/hosts.yml && echo ESCAPED"),
+            (
+                "a file of the main worktree",
+                "grep -q secret \"$GIT_SANDBOX_BASE_REPO/.env\" && echo ESCAPED",
+            ),
+            ("a file of another sandbox", "grep -q secret ../other/secret && echo ESCAPED"),
+            (
+                "the root of our own process",
+                &format!("grep -q secret /proc/self/root{home}/.ssh/id && echo ESCAPED"),
+            ),
+            (
+                "the root of another process",
+                &format!("grep -q secret /proc/{pid}/root{home}/.ssh/id && echo ESCAPED"),
+            ),
+            (
+                "the root of the first process",
+                &format!(
+                    "for p in /proc/[0-9]*; do grep -q secret $p/root{home}/.ssh/id 2>/dev/null && echo ESCAPED; done"
+                ),
+            ),
+            (
+                "the folder of any process",
+                "for p in /proc/[0-9]*; do grep -q secret $p/cwd/.env $p/cwd/../.ssh/id 2>/dev/null && echo ESCAPED; done; cd \"$GIT_SANDBOX_BASE_REPO\" && grep -q secret .env && echo ESCAPED",
+            ),
+            (
+                "the variables of another process",
+                &format!("tr '\\0' '\\n' </proc/{pid}/environ | grep -q SECRET && echo ESCAPED"),
+            ),
+            (
+                "a hard link",
+                "ln ~/.ssh/id stolen && grep -q secret stolen && echo ESCAPED; rm -f stolen",
+            ),
+            (
+                "a symlink in the checkout",
+                "ln -sf ~/.ssh/id link && grep -q secret link && echo ESCAPED; rm -f link",
+            ),
+            (
+                "an ambient token",
+                "[ -n \"$GITHUB_TOKEN$HISTFILE$TMPDIR$GIT_CONFIG_GLOBAL\" ] && echo ESCAPED",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn other_processes_are_out_of_reach() {
+    let Some(cell) = Cell::new() else { return };
+    let neighbour = cell.neighbour();
+    let pid = neighbour.pid();
+    are_stopped(
+        &cell,
+        &[
+            (
+                "seeing it",
+                &format!("[ -d /proc/{pid} ] && grep -q sleep /proc/{pid}/comm && echo ESCAPED"),
+            ),
+            ("a signal", &format!("kill -0 {pid} && echo ESCAPED")),
+            ("its memory", &format!("head -c 0 /proc/{pid}/mem && echo ESCAPED")),
+            (
+                "a debugger",
+                &format!(
+                    "python3 -c 'import ctypes; print(\"ESCAPED\" * (ctypes.CDLL(None).ptrace(16, {pid}, 0, 0) == 0))'"
+                ),
+            ),
+        ],
+    );
+    assert!(neighbour.is_alive());
+}
+
+#[test]
+fn the_sandbox_stays_where_it_is() {
+    let Some(cell) = Cell::new() else { return };
+    are_stopped(
+        &cell,
+        &[
+            (
+                "a replaced pointer",
+                "cp .git saved; printf 'gitdir: /elsewhere' >.git && echo ESCAPED; cp saved .git 2>/dev/null; rm saved",
+            ),
+            ("a moved pointer", "mv .git .git.old && echo ESCAPED; mv .git.old .git"),
+            (
+                "a moved folder",
+                "mv \"$GIT_SANDBOX_PATH\" \"$GIT_SANDBOX_PATH.moved\" && echo ESCAPED",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_way_to_the_common_dir_stays() {
+    let Some(cell) = Cell::new() else { return };
+    are_stopped(
+        &cell,
+        &[(
+            "commondir",
+            "d=$(git rev-parse --git-dir); echo /elsewhere >\"$d/commondir\" && echo ESCAPED",
+        )],
+    );
+}
+
+/// A descriptor that leads to a folder outside would be a way around mounts.
+#[test]
+fn a_leaked_descriptor_leads_nowhere() {
+    let Some(cell) = Cell::new() else { return };
+    let script = "cat /proc/self/fd/7/.ssh/id; cat <&8; echo evil >&9; ls -l /proc/self/fd | grep -c ' [3-9] .*/'";
+    let run = |options: &str| {
+        let leak =
+            "exec 7<\"$HOME\" 8<\"$HOME/.ssh/id\" 9>>\"$HOME/.bashrc\"; exec git-sandbox run";
+        let line = format!("{leak} {options} box -- sh -c \"$0\"");
+        finished(cell.command(&["sh", "-c", &line, script]).process_group(0))
+    };
+    let before = cell.world();
+    let output = run("--confine");
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("secret"), "{output:?}");
+    same(&cell.world(), &before);
+    let output = run("");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).matches("secret").count(), 2, "{output:?}");
+    assert_ne!(cell.world(), before);
+}
+
+/// As stdin it would be one too.
+#[test]
+fn a_folder_as_stdin_is_refused() {
+    let Some(cell) = Cell::new() else { return };
+    let line = "exec git-sandbox run --confine box -- true <\"$HOME\"";
+    let output = finished(&mut cell.command(&["sh", "-c", line]));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "confined: writes only in this sandbox; network on; home hidden (git sandbox doctor --confine)\n\
+         error: cannot confine the command: descriptor 0 leads to a folder\n"
+    );
+    assert_eq!(output.status.code(), Some(1));
+}

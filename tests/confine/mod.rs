@@ -1,0 +1,8 @@
+//! Walls around commands: what must not get out, what must work inside, and what is refused.
+
+mod closed;
+mod escapes;
+mod operations;
+mod sockets;
+mod system_calls;
+mod usable;

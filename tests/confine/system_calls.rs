@@ -1,0 +1,82 @@
+//! System calls that are closed to a confined command. Each works without walls.
+
+use crate::fixture::cell::{Cell, ESCAPED};
+
+/// Calls the kernel through Python. `call` is true if the kernel did it.
+const LEAD: &str = "import ctypes, os, sys, pty, fcntl, stat, socket\n\
+    libc = ctypes.CDLL(None, use_errno=True)\n\
+    def call(*words): return libc.syscall(*words) >= 0\n\
+    def works():\n";
+
+/// The body of a function that returns true if it got through.
+const CALLS: [(&str, &str); 18] = [
+    ("a debugger of its own", "return libc.ptrace(0, 0, 0, 0) == 0"),
+    (
+        "the memory of a process",
+        "b = ctypes.create_string_buffer(8); v = (ctypes.c_void_p * 2)(ctypes.addressof(b), 8)\n    \
+         return call(310, os.getpid(), v, 1, v, 1, ctypes.c_long(0))",
+    ),
+    ("comparing processes", "return call(312, os.getpid(), os.getpid(), 0, 0, 1)"),
+    ("descriptors of a process", "return call(438, libc.syscall(434, os.getpid(), 0), 0, 0)"),
+    ("faults of its own memory", "return call(323, 1)"),
+    (
+        "opening in the new way",
+        "return call(437, -100, b'/etc/passwd', (ctypes.c_uint64 * 3)(0, 0, 0), ctypes.c_long(24))",
+    ),
+    ("a copy of a mount", "return call(428, -100, b'/', 0)"),
+    ("io_uring", "return call(425, 1, ctypes.create_string_buffer(120))"),
+    ("the keys of the session", "return call(250, 0, -3, 1, 0, 0)"),
+    ("a user namespace", "return os.system('unshare -Ur true 2>/dev/null') == 0"),
+    ("a mount in one", "return os.system('unshare -Urm mount -t tmpfs x /mnt 2>/dev/null') == 0"),
+    (
+        "a namespace by clone",
+        "pid = libc.syscall(56, 0x10000000 | 17, 0, 0, 0, 0)\n    \
+         if pid == 0: os._exit(0)\n    return pid > 0 and os.waitpid(pid, 0)[0] == pid",
+    ),
+    (
+        "a program with its owner's rights",
+        "os.chmod('file', 0o4755); return os.stat('file').st_mode & stat.S_ISUID",
+    ),
+    (
+        "a program with its group's rights",
+        "fd = os.open('file', 0); os.fchmod(fd, 0o2755); return True",
+    ),
+    (
+        "the same when it is made",
+        "fd = os.open('suid', os.O_CREAT | os.O_RDWR, 0o4755); return os.fstat(fd).st_mode & stat.S_ISUID",
+    ),
+    ("the same by a node", "os.mknod('node', 0o4755 | stat.S_IFREG); return True"),
+    (
+        "typing into a terminal",
+        "pid, fd = pty.fork()\n    \
+         if pid == 0:\n        \
+         try: fcntl.ioctl(0, 0x5412, b'x'); os._exit(0)\n        \
+         except OSError: os._exit(1)\n    \
+         return os.waitpid(pid, 0)[1] == 0",
+    ),
+    ("new privileges", "return 'NoNewPrivs:\\t0' in open('/proc/self/status').read()"),
+];
+
+fn script(body: &str) -> String {
+    let code = format!(
+        "{LEAD}    {body}\ntry:\n    if works(): print('{ESCAPED}')\nexcept OSError as error: print(error)\n"
+    );
+    format!("rm -f suid node; python3 - <<'END'\n{code}END\n")
+}
+
+#[test]
+fn calls_that_lead_out_are_closed() {
+    let Some(cell) = Cell::new() else { return };
+    for (what, body) in CALLS {
+        let output = cell.confined(&[], &script(body));
+        let (stdout, stderr) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && !stdout.contains(ESCAPED), "{what}: {stdout}{stderr}");
+        assert!(!stderr.contains("Traceback"), "{what}: {stderr}");
+    }
+    for (what, body) in CALLS {
+        let output = cell.free(&script(body));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains(ESCAPED), "no use to close it: {what}: {output:?}");
+    }
+}
