@@ -3,6 +3,7 @@
 mod closed;
 mod escapes;
 mod operations;
+mod readme;
 mod sockets;
 mod system_calls;
 mod usable;
