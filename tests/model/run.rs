@@ -181,7 +181,8 @@ impl Play<'_> {
         Ok(())
     }
 
-    /// What is purged by name goes with all its files; also what only comes into the trash meanwhile.
+    /// What is purged by name goes with all its files, and with the commits that only it held; also what
+    /// only comes into the trash meanwhile.
     fn asked_for(&mut self, repo: usize, name: &'static str, at_once: bool) {
         let trashed = oracle::in_trash(self.world);
         for number in 0..self.user.lives.len() {
@@ -189,7 +190,9 @@ impl Play<'_> {
             let on_branch = life.snapshot.head == format!("ref: refs/heads/{name}\n");
             let named = on_branch || is_called(&life.name, name);
             if life.repo == repo && named && (at_once || trashed.contains(&number)) {
-                self.user.destroy(number, &[Place::Files, Place::Ignored, Place::Entry]);
+                let files = [Place::Files, Place::Ignored, Place::Entry];
+                let commits = [Place::Head, Place::Reflog, Place::PrivateRef];
+                self.user.destroy(number, &[files, commits].concat());
             }
         }
     }
