@@ -1,17 +1,66 @@
 //! Where file systems are mounted.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+/// A place where a file system, or a folder of one, is mounted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// The device of the file system, as the kernel names it.
+    device: Vec<u8>,
+    /// The folder of the file system that is mounted.
+    root: PathBuf,
+    /// Where it is mounted.
+    point: PathBuf,
+}
 
 /// Where file systems are mounted, as far as the system tells.
 pub fn all() -> Vec<PathBuf> {
-    let text = fs::read("/proc/self/mountinfo").unwrap_or_default();
-    let points = text.split(|byte| *byte == b'\n').filter_map(|line| {
-        let point = line.split(|byte| *byte == b' ').nth(4)?;
-        Some(PathBuf::from(std::ffi::OsStr::from_bytes(&unescaped(point))))
-    });
-    points.collect()
+    seen_by("self").into_iter().map(|mount| mount.point).collect()
+}
+
+/// What is mounted for a process, in the order in which it was.
+pub fn seen_by(pid: &str) -> Vec<Mount> {
+    let text = fs::read(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+    text.split(|byte| *byte == b'\n').filter_map(parse).collect()
+}
+
+/// `<id> <parent> <device> <root> <point> ...`
+fn parse(line: &[u8]) -> Option<Mount> {
+    let mut words = line.split(|byte| *byte == b' ').skip(2);
+    let device = words.next()?.to_vec();
+    let mut path = || Some(PathBuf::from(OsString::from_vec(unescaped(words.next()?))));
+    Some(Mount { device, root: path()?, point: path()? })
+}
+
+/// Whether a file system is mounted more than once.
+pub fn has_twice(mounts: &[Mount]) -> bool {
+    let devices: HashSet<&[u8]> = mounts.iter().map(|mount| mount.device.as_slice()).collect();
+    devices.len() < mounts.len()
+}
+
+/// The other paths that a path has: `theirs` is what is mounted where it was seen, `ours` what is
+/// mounted here. A bind mount, here or in a container, gives a folder another path.
+pub fn other_paths(path: &Path, theirs: &[Mount], ours: &[Mount]) -> Vec<PathBuf> {
+    let depth = |mount: &&Mount| mount.point.as_os_str().len();
+    // Of several at one point the last is seen.
+    let holding = theirs.iter().filter(|mount| path.starts_with(&mount.point)).max_by_key(depth);
+    let Some(Mount { device, root, point }) = holding else { return Vec::new() };
+    let Ok(inside) = path.strip_prefix(point).map(|rest| joined(root, rest)) else {
+        return Vec::new();
+    };
+    let same = ours.iter().filter(|mount| mount.device == *device);
+    let here =
+        same.filter_map(|mount| Some(joined(&mount.point, inside.strip_prefix(&mount.root).ok()?)));
+    here.filter(|other| other != path).collect()
+}
+
+/// A path and what is below it, without a slash at the end where that is nothing.
+fn joined(path: &Path, rest: &Path) -> PathBuf {
+    if rest.as_os_str().is_empty() { path.to_owned() } else { path.join(rest) }
 }
 
 /// The kernel writes spaces and the like as `\040`.
@@ -36,6 +85,25 @@ mod tests {
     #[test]
     fn mount_points_are_unescaped() {
         assert_eq!(unescaped(br"/a\040b\134c\04"), br"/a b\c\04");
+    }
+
+    #[test]
+    fn a_path_below_a_bind_mount_has_another_path() {
+        let table = |text: &str| -> Vec<Mount> {
+            text.lines().filter_map(|line| parse(line.as_bytes())).collect()
+        };
+        let ours = table("1 0 8:1 / / rw - ext4\n2 1 0:23 / /mem rw - tmpfs\n");
+        let theirs = table(
+            "7 0 0:99 / / rw - overlay\n8 7 8:1 /home/me/x\\040y /work rw - ext4\n\
+             9 7 0:23 /deep /work/mem rw - tmpfs\n",
+        );
+        let seen = |path: &str| other_paths(Path::new(path), &theirs, &ours);
+        assert_eq!(seen("/work"), [Path::new("/home/me/x y")]);
+        assert_eq!(seen("/work/sub"), [Path::new("/home/me/x y/sub")]);
+        assert_eq!(seen("/work/mem/file"), [Path::new("/mem/deep/file")]);
+        assert_eq!(seen("/workshop"), Vec::<PathBuf>::new());
+        // Where nothing is mounted twice, a path is the only one.
+        assert_eq!(other_paths(Path::new("/mem/x"), &ours, &ours), Vec::<PathBuf>::new());
     }
 
     #[test]

@@ -1,9 +1,13 @@
 //! The processes of this machine, as the kernel shows them in `/proc`.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+
+use crate::sys::mounts::{self, Mount};
 
 /// A process that had not ended when it was looked at.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +44,10 @@ impl Process {
 
     /// Looks at one process; `None` once it has ended.
     pub fn look_at(pid: u32) -> Option<Process> {
+        Views::default().look_at(pid)
+    }
+
+    fn read(pid: u32) -> Option<Process> {
         let folder = PathBuf::from(format!("/proc/{pid}"));
         let process = parse(pid, &fs::read(folder.join("stat")).ok()?)?;
         let program = fs::read_link(folder.join("exe"));
@@ -67,11 +75,50 @@ impl Process {
     }
 }
 
+/// What is mounted, by mount namespace. A process in a container, or below a bind mount, sees a folder
+/// at another path than we do.
+#[derive(Default)]
+struct Views {
+    ours: OnceCell<(Option<PathBuf>, Vec<Mount>)>,
+    others: HashMap<PathBuf, Vec<Mount>>,
+}
+
+impl Views {
+    /// Looks at one process. Its paths are also told as they are here.
+    fn look_at(&mut self, pid: u32) -> Option<Process> {
+        let mut process = Process::read(pid)?;
+        if process.paths.is_empty() {
+            return Some(process);
+        }
+        let (own, ours) = self.ours.get_or_init(|| (namespace("self"), mounts::seen_by("self")));
+        let pid = pid.to_string();
+        let theirs = match namespace(&pid) {
+            Some(other) if Some(&other) != own.as_ref() => {
+                self.others.entry(other).or_insert_with(|| mounts::seen_by(&pid))
+            }
+            // Where no file system is mounted twice, a path is the only one.
+            _ if !mounts::has_twice(ours) => return Some(process),
+            _ => ours,
+        };
+        let paths = process.paths.iter();
+        let others: Vec<PathBuf> =
+            paths.flat_map(|path| mounts::other_paths(path, theirs, ours)).collect();
+        process.paths.extend(others);
+        Some(process)
+    }
+}
+
+/// The mount namespace of a process.
+fn namespace(pid: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()
+}
+
 /// Returns every process that has not ended.
 pub fn all() -> Vec<Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    pids.filter_map(Process::look_at).collect()
+    let mut views = Views::default();
+    pids.filter_map(|pid| views.look_at(pid)).collect()
 }
 
 /// From `/proc/<pid>/stat`: `<pid> (<name>) <state> <parent> <group> <session> ...`, where a name

@@ -43,6 +43,17 @@ fn a_process_that_sits_in_it_keeps_it() {
 }
 
 #[test]
+fn a_process_that_sits_in_it_in_a_container_keeps_it() {
+    for (mounted, inside) in [("", ""), ("", "dir"), ("dir", "")] {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        let at = test.home.join("mnt");
+        let Some(user) = Sleeper::in_namespace(&path.join(mounted), &at, inside) else { return };
+        is_refused_while_used_by(&test, user);
+    }
+}
+
+#[test]
 fn a_process_with_an_open_file_in_it_keeps_it() {
     let test = repository(Format::Files).unwrap();
     let path = test.new_sandbox(&["box"]);

@@ -153,6 +153,13 @@ fn one_that_a_process_sits_in_stays() {
         .stderr(&summary(0, 1, 0, 0))
         .ok();
     drop(sleeper);
+    let Some(_sleeper) = Sleeper::in_namespace(&tree_there, &test.home.join("mnt"), "dir") else {
+        return;
+    };
+    reap(&test, 15, &[])
+        .stdout(&format!("box-ID: kept in the trash: in use, {size}\n"))
+        .stderr(&summary(0, 1, 0, 0))
+        .ok();
     assert_eq!(trashed(&test).len(), 1);
 }
 
