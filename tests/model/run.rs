@@ -1,5 +1,6 @@
 //! One run: its plan, step by step, then the oracle.
 
+use std::collections::HashSet;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -184,12 +185,15 @@ impl Play<'_> {
     /// What is purged by name goes with all its files, and with the commits that only it held; also what
     /// only comes into the trash meanwhile.
     fn asked_for(&mut self, repo: usize, name: &'static str, at_once: bool) {
-        let trashed = oracle::in_trash(self.world);
+        // What is not registered is in the trash or in the vault.
+        let trees = self.world.trees(repo);
+        let live: HashSet<usize> =
+            trees.iter().filter_map(|tree| User::life_of(&tree.entry)).collect();
         for number in 0..self.user.lives.len() {
             let life = &self.user.lives[number];
             let on_branch = life.snapshot.head == format!("ref: refs/heads/{name}\n");
             let named = on_branch || is_called(&life.name, name);
-            if life.repo == repo && named && (at_once || trashed.contains(&number)) {
+            if life.repo == repo && named && (at_once || !live.contains(&number)) {
                 let files = [Place::Files, Place::Ignored, Place::Entry];
                 let commits = [Place::Head, Place::Reflog, Place::PrivateRef];
                 self.user.destroy(number, &[files, commits].concat());
