@@ -100,31 +100,52 @@ fn command_of(module: &str) -> Option<&str> {
     (command != CONTEXT).then_some(command)
 }
 
-/// The modules that a file names outside of its tests.
+/// The modules that a file names outside of its tests: by their full path, from where it is
+/// (`super::`, `self::`), or as its own children.
 fn imports_of(module: &str, text: &str, modules: &BTreeMap<String, &String>) -> BTreeSet<String> {
     let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text);
     let code: Vec<&str> =
         code.lines().map(|line| line.split("//").next().unwrap_or(line)).collect();
     let code = code.join("\n");
-    let parent = module.rsplit_once("::").map_or("", |(parent, _)| parent);
     let mut paths = Vec::new();
     for statement in code.split("use ").skip(1).filter_map(|rest| rest.split(';').next()) {
-        for path in expanded(statement) {
-            match path.strip_prefix("super::") {
-                Some(rest) => paths.push(format!("{parent}::{rest}")),
-                None => paths.extend(path.strip_prefix("crate::").map(str::to_owned)),
-            }
-        }
+        paths.extend(expanded(statement));
     }
-    // Paths that are spelled out where they are used.
-    for rest in code.split("crate::").skip(1) {
-        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
-        paths.push(rest[..end.unwrap_or(rest.len())].to_owned());
-    }
+    paths.extend(spelled_out(&code));
+    let full = paths.iter().filter_map(|path| full_path(module, path, modules));
     let mut found: BTreeSet<String> =
-        paths.iter().filter_map(|path| nearest_module(path, modules)).collect();
+        full.filter_map(|path| nearest_module(&path, modules)).collect();
     found.remove(module);
     found
+}
+
+/// Every path with two parts or more, where it is used.
+fn spelled_out(code: &str) -> Vec<String> {
+    let words = code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
+    words.filter(|word| word.contains("::")).map(str::to_owned).collect()
+}
+
+/// A path from the top of `src/`; `None` for one that leads out of it.
+fn full_path(module: &str, path: &str, modules: &BTreeMap<String, &String>) -> Option<String> {
+    let below = |module: &str, rest: &str| match module {
+        "" | "main" => rest.to_owned(),
+        _ => format!("{module}::{rest}"),
+    };
+    let (first, rest) = path.split_once("::")?;
+    let mut parent = module.rsplit_once("::").map_or("", |(parent, _)| parent);
+    match first {
+        "crate" => Some(rest.to_owned()),
+        "self" => Some(below(module, rest)),
+        "super" => {
+            let mut rest = rest;
+            while let Some(above) = rest.strip_prefix("super::") {
+                parent = parent.rsplit_once("::").map_or("", |(parent, _)| parent);
+                rest = above;
+            }
+            Some(below(parent, rest))
+        }
+        child => modules.contains_key(&below(module, child)).then(|| below(module, path)),
+    }
 }
 
 /// `a::{b, c::{d}}` as `a::b` and `a::c::d`.
@@ -223,6 +244,26 @@ fn a_cycle_in_one_room_is_found() {
     sources.insert("sys/b.rs".into(), "use crate::sys::{a::A, c};\n".into());
     let found = violations(&sources);
     assert!(found.contains(&"a cycle: sys::a -> sys::b -> sys::a".to_owned()), "{found:?}");
+}
+
+#[test]
+fn a_cycle_of_a_folder_and_a_file_in_it_is_found() {
+    for (parent, child) in [
+        ("mod a;\npub use a::A;\n", "use super::B;\n"),
+        ("mod a;\nuse self::a::A;\n", "use crate::sys::B;\n"),
+        ("mod a;\nfn f() { a::f() }\n", "fn f() { super::g() }\n"),
+    ] {
+        let mut sources = Sources::new();
+        sources.insert("sys/mod.rs".into(), parent.into());
+        sources.insert("sys/a.rs".into(), child.into());
+        let found = violations(&sources);
+        assert_eq!(found, ["a cycle: sys -> sys::a -> sys", "a cycle: sys::a -> sys -> sys::a"]);
+    }
+    let mut sources = Sources::new();
+    sources.insert("sys/deep/a.rs".into(), "fn f() { super::super::b::f() }\n".into());
+    sources.insert("sys/b.rs".into(), "use crate::sys::deep::a;\n".into());
+    let found = violations(&sources);
+    assert!(found.contains(&"a cycle: sys::b -> sys::deep::a -> sys::b".to_owned()), "{found:?}");
 }
 
 #[test]

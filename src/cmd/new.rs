@@ -77,7 +77,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         // Whether it starts is nobody's trouble now.
         let _ = background::reap_daily(&outcome.root, &repo, maker.now);
         if spares {
-            let _ = spare::start(&repo, &maker.root);
+            let _ = spare::tend::start(&repo, &maker.root);
         }
     }
     let has_agent = matches!(session::what(&repo, args, None), What::Agent(_));

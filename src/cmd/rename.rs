@@ -5,8 +5,8 @@ use crate::cmd::context::{Here, lock_repo};
 use crate::error::Result;
 use crate::lifecycle::background;
 use crate::lifecycle::rename::Renamer;
-use crate::sandbox;
 use crate::sandbox::in_use::Processes;
+use crate::sandbox::named;
 use crate::ui::out::Out;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -17,7 +17,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let (repo, lock) = lock_repo(*out)?;
     let here = Here::holding(&lock, repo, args, out)?;
     background::tell(&here.place.root, *out);
-    let sandbox = sandbox::find(&here.sandboxes, old)?;
+    let sandbox = named::find(&here.sandboxes, old)?;
     let renamer = Renamer {
         repo: &here.repo,
         git: here.repo.git.holding(lock.file()),

@@ -13,7 +13,7 @@ use crate::lifecycle::remove::{Outcome, Remover, Wish};
 use crate::repo::Repo;
 use crate::sandbox::in_use::Processes;
 use crate::sandbox::journal::Why;
-use crate::sandbox::{self, Sandbox};
+use crate::sandbox::{Sandbox, named};
 use crate::ui::out::Out;
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
@@ -89,7 +89,7 @@ fn targets(args: &Args, here: &Here) -> Result<(Vec<Sandbox>, Vec<String>)> {
         match here.get(word) {
             Ok(sandbox) if targets.iter().any(|target| target.path == sandbox.path) => {}
             Ok(sandbox) => targets.push(sandbox.clone()),
-            Err(Error::UnknownSandbox { name, .. }) if sandbox::is_main(word, &here.worktrees) => {
+            Err(Error::UnknownSandbox { name, .. }) if named::is_main(word, &here.worktrees) => {
                 return Err(Error::MainWorktree { name });
             }
             Err(Error::UnknownSandbox { name, .. } | Error::InTrash { name, .. })

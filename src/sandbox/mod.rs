@@ -13,7 +13,7 @@ pub mod in_use;
 pub mod journal;
 pub mod mark;
 pub mod merged;
-mod named;
+pub mod named;
 pub mod overview;
 pub mod port;
 pub mod precious;
@@ -26,8 +26,6 @@ pub mod retention;
 pub mod runs;
 mod state;
 pub mod verdict;
-
-pub use named::{current, find, is_main};
 
 use std::ffi::OsString;
 use std::fs;

@@ -19,7 +19,7 @@ use crate::repo::{Repo, Seen, Worktree, Worktrees, kept};
 use crate::sandbox::all_repos::{self, Everywhere};
 use crate::sandbox::journal::Journal;
 use crate::sandbox::reporter::Reporter;
-use crate::sandbox::{self, Sandbox, State, confined};
+use crate::sandbox::{self, Sandbox, State, confined, named};
 use crate::sys::clock::{self, Time};
 use crate::sys::lock::Lock;
 use crate::sys::path::{self, Presence};
@@ -227,13 +227,13 @@ impl Here {
     pub fn named(&self, args: &Args) -> Result<&Sandbox> {
         match args.operands.first() {
             Some(word) => self.get(word),
-            None => sandbox::current(&self.sandboxes, &self.repo),
+            None => named::current(&self.sandboxes, &self.repo),
         }
     }
 
     /// The sandbox that a word means. One that was removed is an error of its own.
     pub fn get(&self, word: &OsStr) -> Result<&Sandbox> {
-        sandbox::find(&self.sandboxes, word).map_err(|error| match error {
+        named::find(&self.sandboxes, word).map_err(|error| match error {
             Error::UnknownSandbox { name, nearest } => match self.removed(word) {
                 Some(id) => Error::InTrash { name, id },
                 None => Error::UnknownSandbox { name, nearest },

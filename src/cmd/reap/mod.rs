@@ -4,9 +4,12 @@
 //! The folder's time and the reflog decide for almost all sandboxes; `git status` runs only for those
 //! that look stale. A dry run is the same without the last step.
 
+mod lost;
+mod named;
 mod orphans;
 mod prune;
 mod trash;
+mod verb;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
@@ -15,7 +18,8 @@ use std::path::PathBuf;
 use chrono::TimeDelta;
 use serde::Serialize;
 
-use self::trash::{Named, Verb};
+use self::named::Named;
+use self::verb::Verb;
 use crate::cli::args::Args;
 use crate::cli::spec::{ALL, DRY_RUN, FORCE_STALE, JSON, MERGED, OLDER_THAN, PURGE, REAP, ROOT};
 use crate::cmd::context::{self, Here, tell};
@@ -23,7 +27,8 @@ use crate::error::Result;
 use crate::git::Git;
 use crate::lifecycle::background;
 use crate::lifecycle::remove::{Outcome, Remover, Wish};
-use crate::lifecycle::spare::{self, Tender};
+use crate::lifecycle::spare;
+use crate::lifecycle::spare::tend::{self, Tender};
 use crate::lifecycle::trash::{Item, orphan};
 use crate::lifecycle::vault::Vault;
 use crate::repo::Repo;
@@ -161,18 +166,18 @@ impl Reaper<'_> {
             let here = Repo::at(common).and_then(|repo| Here::of(repo, self.args, out));
             // One that cannot be read is warned of below.
             if let Ok(here) = here {
-                known.extend(trash::known(&here, *out)?);
+                known.extend(named::known(&here, *out)?);
             }
         }
-        for item in orphans::lost(all).into_iter().flatten() {
+        for item in lost::lost(all).into_iter().flatten() {
             known.push(Named::of(&item.journal));
         }
         if let Some(root) = all.root.plain().filter(|root| root.is_dir()) {
             let vault = Vault::at(&root, &Git::here()?, *out);
-            let stored = orphans::lost_stored(all, &vault, *out)?;
+            let stored = lost::lost_stored(all, &vault, *out)?;
             known.extend(stored.iter().map(|(journal, _)| Named::of(journal)));
         }
-        trash::resolve(&self.args.operands, &known)
+        named::resolve(&self.args.operands, &known)
     }
 
     fn dry(&self) -> bool {
@@ -193,7 +198,7 @@ impl Reaper<'_> {
             background::tell(&here.place.root, *out);
         }
         if !self.args.has(&ALL) && !self.args.operands.is_empty() {
-            self.purging = trash::resolve(&self.args.operands, &trash::known(&here, *out)?)?;
+            self.purging = named::resolve(&self.args.operands, &named::known(&here, *out)?)?;
         }
         let processes = Processes::lazily();
         if self.args.operands.is_empty() && !self.args.has(&PURGE) {
@@ -220,7 +225,7 @@ impl Reaper<'_> {
             let root = Root::wanted(self.args.value(&ROOT), &here.repo.config, &here.repo.git)?;
             drop(lock);
             // Whether it starts is nobody's trouble now.
-            let _ = spare::start(&here.repo, &root);
+            let _ = tend::start(&here.repo, &root);
         }
         Ok(())
     }

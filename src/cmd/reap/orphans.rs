@@ -6,16 +6,16 @@ use std::path::Path;
 use chrono::TimeDelta;
 
 use super::Reaper;
-use super::trash::Verb;
+use super::lost::{lost, lost_stored};
+use super::verb::Verb;
 use crate::cli::spec::{OLDER_THAN, PURGE};
-use crate::cmd::context;
 use crate::error::Result;
 use crate::git::Git;
-use crate::lifecycle::trash::{Item, orphan};
+use crate::lifecycle::trash::orphan;
 use crate::lifecycle::vault::Vault;
 use crate::sandbox::all_repos::Everywhere;
 use crate::sandbox::in_use::Processes;
-use crate::sandbox::journal::{Journal, Why};
+use crate::sandbox::journal::Why;
 use crate::sandbox::retention::{AfterRemoval, Retention};
 use crate::sandbox::{Class, Sandbox, facts};
 use crate::sys::disk_usage;
@@ -73,22 +73,4 @@ impl Reaper<'_> {
         }
         Ok(())
     }
-}
-
-/// Items of the vault that no repository in reach knows.
-pub(super) fn lost_stored(
-    all: &Everywhere,
-    vault: &Vault,
-    out: Out,
-) -> Result<Vec<(Journal, u64)>> {
-    let lost = |journal: &Journal| {
-        journal.common.as_ref().is_none_or(|common| !all.commons.contains(common))
-    };
-    Ok(context::stored(vault, out)?.into_iter().filter(|(journal, _)| lost(journal)).collect())
-}
-
-/// Items of the trash that no repository in reach knows.
-pub(super) fn lost(all: &Everywhere) -> Vec<Result<Item>> {
-    let known = |common: &Path| all.commons.contains(common);
-    orphan::items(&all.root.trash_folders(), known)
 }

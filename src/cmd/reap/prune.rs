@@ -1,7 +1,7 @@
 //! `git worktree prune` at the end of a run, which loses nothing.
 
 use super::Reaper;
-use super::trash::Verb;
+use super::verb::Verb;
 use crate::cmd::context::Here;
 use crate::error::Result;
 use crate::repo::odd;

@@ -1,15 +1,15 @@
 //! The trash and the vault: what has been in the trash for its period is put away, what was named is
 //! deleted for good.
 
-use std::collections::BTreeSet;
 use std::io::{self, BufRead, IsTerminal};
 
 use chrono::TimeDelta;
 
 use super::Reaper;
+use super::verb::Verb;
 use crate::cli::spec::{FORCE_STALE, PURGE};
 use crate::cmd::context::Here;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::lifecycle::trash::put_away::{self, Put};
 use crate::lifecycle::trash::{self, Item};
 use crate::lifecycle::vault::Vault;
@@ -24,50 +24,6 @@ use crate::sys::lock::Lock;
 use crate::ui::out::Out;
 use crate::ui::progress::Bytes;
 use crate::ui::words::{self, counted};
-
-/// Something that can be purged by name.
-#[derive(Debug)]
-pub(super) struct Named {
-    pub id: String,
-    pub name: String,
-}
-
-/// Resolves the names that are to be purged. Each must mean exactly one item: deleting the wrong one
-/// cannot be undone.
-pub(super) fn resolve(words: &[std::ffi::OsString], known: &[Named]) -> Result<BTreeSet<String>> {
-    let mut ids = BTreeSet::new();
-    for word in words {
-        let means = |named: &&Named| *word == *named.id || *word == *named.name;
-        let found: BTreeSet<&String> = known.iter().filter(means).map(|named| &named.id).collect();
-        let name = word.to_string_lossy().into_owned();
-        match found.len() {
-            0 => {
-                let all = known.iter().flat_map(|it| [it.id.clone(), it.name.clone()]);
-                let nearest = words::nearest(&name, all);
-                return Err(Error::UnknownTrash { name, nearest });
-            }
-            1 => ids.extend(found.into_iter().cloned()),
-            _ => {
-                let candidates = found.iter().map(|id| format!("it could be {id}")).collect();
-                return Err(Error::Ambiguous { word: name, candidates });
-            }
-        }
-    }
-    Ok(ids)
-}
-
-impl Named {
-    pub(super) fn of(journal: &Journal) -> Named {
-        Named { id: journal.id.clone(), name: journal.name.clone() }
-    }
-}
-
-/// Every item of one repository that can be named, in the trash or in the vault.
-pub(super) fn known(here: &Here, out: Out) -> Result<Vec<Named>> {
-    let items = trash::items(&here.repo, &here.place).into_iter().flatten();
-    let stored = here.stored(out)?.into_iter().map(|(journal, _)| journal);
-    Ok(items.map(|item| item.journal).chain(stored).map(|journal| Named::of(&journal)).collect())
-}
 
 impl Reaper<'_> {
     /// Puts away what is due, or deletes what was named.
@@ -306,33 +262,5 @@ impl Reaper<'_> {
             }
         }
         Ok(())
-    }
-}
-
-/// What a line says was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
-    Retired,
-    Kept,
-    Skipped,
-    KeptInTrash,
-    PutAway,
-    Purged,
-}
-
-impl Verb {
-    /// The word for it, also where it was only tried.
-    pub(super) fn word(self, dry: bool) -> &'static str {
-        match (self, dry) {
-            (Verb::Retired, false) => "retired",
-            (Verb::Retired, true) => "would retire",
-            (Verb::Kept, _) => "kept",
-            (Verb::Skipped, _) => "skipped",
-            (Verb::KeptInTrash, _) => "kept in the trash",
-            (Verb::PutAway, false) => "put away",
-            (Verb::PutAway, true) => "would put away",
-            (Verb::Purged, false) => "purged",
-            (Verb::Purged, true) => "would purge",
-        }
     }
 }

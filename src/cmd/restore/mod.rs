@@ -1,13 +1,15 @@
 //! `git sandbox restore`
 
+mod found;
 mod table;
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chrono::TimeDelta;
 use serde::Serialize;
 
+use self::found::Found;
 use self::table::{list, names};
 use crate::cli::args::Args;
 use crate::cli::spec::{ALL, AS, JSON, NAMES, ROOT};
@@ -15,36 +17,19 @@ use crate::cmd::context::{Here, describes, lock_repo, stored, tell};
 use crate::error::{Error, Result};
 use crate::git::{Git, refs};
 use crate::lifecycle::background;
+use crate::lifecycle::trash::attach::Attached;
 use crate::lifecycle::trash::put_away::{self, Unpacked};
-use crate::lifecycle::trash::{self, Attached, Item, orphan};
+use crate::lifecycle::trash::{self, orphan};
 use crate::lifecycle::vault::Vault;
 use crate::repo::{Repo, name};
-use crate::sandbox;
 use crate::sandbox::all_repos::Everywhere;
 use crate::sandbox::journal::Journal;
+use crate::sandbox::named;
 use crate::sandbox::retention::AfterRemoval;
 use crate::sys::clock;
 use crate::sys::lock::Lock;
 use crate::ui::out::Out;
 use crate::ui::words;
-
-/// A removed sandbox, wherever it is.
-#[derive(Clone, Debug)]
-enum Found {
-    /// In the trash.
-    Trash(Item),
-    /// In the vault of this root.
-    Vault(Journal, u64, PathBuf),
-}
-
-impl Found {
-    fn journal(&self) -> &Journal {
-        match self {
-            Found::Trash(item) => &item.journal,
-            Found::Vault(journal, ..) => journal,
-        }
-    }
-}
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if args.has(&AS) && args.operands.is_empty() {
@@ -143,7 +128,7 @@ fn everywhere(args: &Args, out: &mut Out) -> Result<u8> {
 
 /// The error that says where a sandbox is, if it was not removed.
 fn not_removed(here: &Here, word: &OsStr, error: Error) -> Error {
-    match (error, sandbox::find(&here.sandboxes, word)) {
+    match (error, named::find(&here.sandboxes, word)) {
         (Error::UnknownTrash { .. }, Ok(sandbox)) => {
             Error::NotRemoved { name: sandbox.name(), path: sandbox.path.clone() }
         }

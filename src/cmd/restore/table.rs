@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use owo_colors::Style;
 use serde::Serialize;
 
-use super::Found;
+use super::found::Found;
 use crate::cli::args::Args;
 use crate::cli::spec::{DESCRIBE, JSON};
 use crate::error::Result;

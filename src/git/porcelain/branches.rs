@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::{commit, cut, paths};
+use super::fields::{commit, cut, paths};
 
 /// What [`branches`] reads from `git for-each-ref`.
 pub const BRANCH_FORMAT: &str = "--format=%(objectname) %(tree) %(refname) %(upstream) %(symref)";

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::cut;
+use super::fields::cut;
 
 /// A file that differs between two trees.
 #[derive(Clone, Debug, PartialEq, Eq)]

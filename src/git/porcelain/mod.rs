@@ -5,58 +5,20 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 mod branches;
+mod fields;
 mod lines;
 mod status;
 mod tree_diff;
+mod worktree_list;
 
 pub use branches::{BRANCH_FORMAT, Branch, Merge, branches, merge, merges, patch_ids};
+pub use fields::{commit, paths};
 pub use lines::{Changed, changed_lines};
 pub use status::{Status, status};
 pub use tree_diff::{Blob, Change, Kind, Staged, changes, staged};
+pub use worktree_list::{Record, worktrees};
 
-/// A record of `git worktree list --porcelain -z`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Record {
-    /// The worktree's folder.
-    pub path: PathBuf,
-    /// Its commit; `None` where it has none yet.
-    pub head: Option<String>,
-    /// `refs/heads/...`; `None` when detached.
-    pub branch: Option<OsString>,
-    /// The main record of a bare repository.
-    pub bare: bool,
-    /// The lock reason, empty when none was given.
-    pub locked: Option<String>,
-}
-
-/// Reads `git worktree list --porcelain -z`.
-pub fn worktrees(bytes: &[u8]) -> Vec<Record> {
-    let mut records: Vec<Record> = Vec::new();
-    for line in bytes.split(|byte| *byte == 0) {
-        let (key, value) = cut(line, b' ').unwrap_or((line, b""));
-        if key == b"worktree" {
-            let path = PathBuf::from(OsStr::from_bytes(value));
-            records.push(Record { path, ..Record::default() });
-            continue;
-        }
-        let Some(record) = records.last_mut() else { continue };
-        match key {
-            b"HEAD" => record.head = commit(value),
-            b"branch" => record.branch = Some(OsStr::from_bytes(value).to_owned()),
-            b"bare" => record.bare = true,
-            b"locked" => record.locked = Some(String::from_utf8_lossy(value).into_owned()),
-            _ => {}
-        }
-    }
-    records
-}
-
-/// An object id, unless it is the null id of an unborn branch.
-pub fn commit(bytes: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    let hex = text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (hex && text.bytes().any(|byte| byte != b'0')).then(|| text.to_owned())
-}
+use fields::cut;
 
 /// Reads `git for-each-ref --format='%(objectname) %(refname)'`.
 pub fn refs(bytes: &[u8]) -> Vec<(String, OsString)> {
@@ -120,12 +82,6 @@ pub fn staged_blobs(bytes: &[u8]) -> impl Iterator<Item = String> {
     files.filter_map(|(_, rest)| commit(cut(rest, b' ')?.0))
 }
 
-/// Reads a NUL-separated list of paths.
-pub fn paths(bytes: &[u8]) -> Vec<PathBuf> {
-    let paths = bytes.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-    paths.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()
-}
-
 /// The time in the last line of a reflog, in seconds since 1970.
 pub fn last_reflog_time(bytes: &[u8]) -> Option<i64> {
     let line = bytes.split(|byte| *byte == b'\n').rfind(|line| !line.is_empty())?;
@@ -140,11 +96,6 @@ pub fn made_commits(bytes: &[u8]) -> bool {
     let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| cut(line, b'\t'));
     let makes: [&[u8]; 6] = [b"commit", b"cherry-pick", b"revert", b"am", b"rebase", b"pull"];
     lines.into_iter().any(|(_, message)| makes.iter().any(|lead| message.starts_with(lead)))
-}
-
-fn cut(bytes: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
-    let index = bytes.iter().position(|byte| *byte == at)?;
-    Some((&bytes[..index], &bytes[index + 1..]))
 }
 
 #[cfg(test)]

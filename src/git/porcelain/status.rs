@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::cut;
+use super::fields::cut;
 
 /// What `git status --porcelain=v2 --branch -z` tells of a worktree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::ffi::{OsStr, OsString};
 
 use super::Maker;
+use super::persist::persistently;
 use super::rollback::Undo;
 use crate::error::Result;
 use crate::git::Git;
@@ -58,15 +59,4 @@ impl Maker<'_> {
         }
         Ok(())
     }
-}
-
-/// Tries again a few times: other tools write to the same repository and do not take our lock.
-pub(super) fn persistently(attempt: impl Fn() -> Result<()>) -> Result<()> {
-    for pause in [20, 60] {
-        if attempt().is_ok() {
-            return Ok(());
-        }
-        std::thread::sleep(std::time::Duration::from_millis(pause));
-    }
-    attempt()
 }

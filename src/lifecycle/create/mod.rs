@@ -19,6 +19,7 @@ pub mod include;
 pub mod rollback;
 
 mod finish;
+mod persist;
 mod pull;
 mod resume;
 mod take;
@@ -337,7 +338,7 @@ impl Maker<'_> {
         first.push(format!(".{}", random::hex()?));
         let first = PathBuf::from(first);
         undo.registered = Some(first.clone());
-        branch::persistently(|| {
+        persist::persistently(|| {
             let add = ["worktree", "add", "--no-checkout", "--lock", "--reason", CREATING];
             let call = git.call(add);
             let call = match target.branch() {

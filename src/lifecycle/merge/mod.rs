@@ -20,6 +20,7 @@ mod recover;
 mod scratch;
 mod survey;
 mod untracked;
+mod wish;
 
 use std::path::PathBuf;
 
@@ -28,14 +29,13 @@ use land::{Landed, Landing, Move, move_branch};
 use obstacle::{Obstacle, Step, Stop, listed};
 pub use recover::{left_over, recover};
 use scratch::{Cleared, Scratch};
+use wish::lock_path;
+pub use wish::{How, Merge};
 
 use crate::error::{Error, Result};
 use crate::git::Git;
-use crate::repo::base::Base;
-use crate::repo::place::Place;
-use crate::repo::{Repo, Worktrees};
+use crate::repo::Repo;
 use crate::sandbox::{Sandbox, in_use};
-use crate::sys::clock::Time;
 use crate::sys::lock::Lock;
 use crate::sys::{crash_point, signals};
 use crate::ui::out::Out;
@@ -44,50 +44,6 @@ use crate::ui::words::{counted, shell_word};
 /// The lock of merges: one at a time in a repository, while others may create and remove.
 pub fn lock(repo: &Repo, out: Out) -> Result<Lock> {
     Lock::exclusive(&lock_path(repo), out)
-}
-
-fn lock_path(repo: &Repo) -> PathBuf {
-    repo.common.join("sandbox.merge.lock")
-}
-
-/// How the commits come into the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
-    /// As `git merge` does it by the user's config.
-    Merge,
-    /// Only if the target need not be merged with anything.
-    FastForward,
-    /// As one commit.
-    Squash,
-    /// Replayed on top of the target.
-    Rebase,
-}
-
-/// A merge that is wanted.
-#[derive(Debug)]
-pub struct Merge<'a> {
-    /// The repository.
-    pub repo: &'a Repo,
-    /// Its worktrees.
-    pub worktrees: &'a Worktrees,
-    /// Its places.
-    pub place: &'a Place,
-    /// The time.
-    pub now: Time,
-    /// Where to narrate.
-    pub out: Out,
-    /// The sandbox whose work it is.
-    pub sandbox: &'a Sandbox,
-    /// Its branch.
-    pub branch: &'a str,
-    /// Its commit.
-    pub head: &'a str,
-    /// The branch to merge into.
-    pub into: &'a Base,
-    /// How.
-    pub how: How,
-    /// The message, if it is not git's own.
-    pub message: Option<&'a str>,
 }
 
 /// What will be done.

@@ -12,7 +12,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::checkout::Checkout;
-use super::{Merge, hooks};
+use super::hooks;
+use super::wish::Merge;
 use crate::error::{Doing, Error, Result};
 use crate::git::{Call, Git};
 use crate::lifecycle::create::checkout::Fill;

@@ -8,7 +8,7 @@
 
 mod fingerprint;
 mod seal;
-mod tend;
+pub mod tend;
 mod unchanged;
 
 use std::ffi::OsStr;
@@ -18,7 +18,6 @@ use std::path::{Path, PathBuf};
 
 pub use fingerprint::fingerprint;
 use seal::seal;
-pub use tend::{Tender, start};
 pub use unchanged::strange_files;
 
 use crate::error::{Doing, Error, Result};

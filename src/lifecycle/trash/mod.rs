@@ -6,12 +6,12 @@
 //! the same depth, so that it still works as a checkout. Items are found from both sides; there is no
 //! list of them.
 
-mod attach;
+pub mod attach;
 pub mod forget;
 pub mod orphan;
 pub mod put_away;
 mod recover;
-mod removal;
+pub mod removal;
 mod restore;
 
 use std::collections::BTreeSet;
@@ -19,9 +19,6 @@ use std::fs;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-
-pub use attach::Attached;
-pub use removal::Removed;
 
 use crate::error::{Doing, Error, Result};
 use crate::git::Git;
