@@ -106,8 +106,10 @@ collection takes it.
 
 `git sandbox restore` lists what can be brought back, and `git sandbox restore <name>` brings it back: the
 same folder, branch, index, files, lock and operation. If its branch was moved or is checked out
-elsewhere in the meantime, HEAD stays detached at the commit where it was. If its repository is gone,
-the files come back as a plain folder, and that is said.
+elsewhere in the meantime, HEAD stays detached at the commit where it was. A repository that was moved
+finds its removed sandboxes again. If the repository is gone, or another one stands in its place, the files
+come back as a plain folder, and that is said; the index, the reflog and the logs of an item of the vault
+stay there.
 
 `git sandbox reap` puts away what has been in the trash longer than `sandbox.trashExpiryDays`. Every file
 is read: one that is exactly what its commit has is named by that commit, and every other file, with
