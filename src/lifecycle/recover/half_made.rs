@@ -14,7 +14,7 @@ use crate::sandbox::mark::CREATING;
 use crate::sys::{crash_point, delete, file};
 use crate::ui::out::Out;
 
-/// Whether an entry is one. Under the repository lock nobody is at work on it.
+/// Whether an entry is one. The caller holds the repository lock, so no other process is making it.
 pub fn is_stub(tree: &Worktree) -> bool {
     let record = &tree.record;
     let named = record.head.is_some() || record.branch.is_some();
@@ -22,7 +22,7 @@ pub fn is_stub(tree: &Worktree) -> bool {
 }
 
 /// Whether an entry, which git does not list, is one: it holds our lock and at most where the
-/// repository is. Under the repository lock nobody is at work on it.
+/// repository is. The caller holds the repository lock, so no other process is making it.
 pub fn is_unlisted(entry: &Path) -> bool {
     let Ok(files) = fs::read_dir(entry) else { return false };
     let ours = |name: &OsStr| name == "locked" || name == "commondir";
