@@ -14,7 +14,7 @@ mod inside;
 mod make;
 mod mounts;
 mod snapshot;
-mod take;
+pub mod take;
 
 use std::path::PathBuf;
 
@@ -22,8 +22,6 @@ use crate::error::{Error, Result};
 use crate::git::Git;
 use crate::repo::Repo;
 use crate::sandbox::{Sandbox, confined, record};
-
-pub use take::take_all;
 
 /// The folder of a quarantine's own that leads to the repository's objects inside the walls, where the
 /// quarantine stands in the place of the common dir.

@@ -22,5 +22,10 @@ pub fn all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
         | rename::recover(&renamer, out)
         | merge::recover(trash, worktrees, out)
         | spare::recover(trash.repo, &trash.git, worktrees, out)
-        | quarantine::take_all(trash.repo, &trash.git, &sandbox::all(worktrees, trash.place), out)
+        | quarantine::take::take_all(
+            trash.repo,
+            &trash.git,
+            &sandbox::all(worktrees, trash.place),
+            out,
+        )
 }
