@@ -323,7 +323,7 @@ complete -c git-sandbox -n '__git_sandbox_in doctor' -l color -x -a 'auto always
 complete -c git-sandbox -n '__git_sandbox_in doctor' -s h -d 'show the usage'
 complete -c git-sandbox -n '__git_sandbox_in doctor' -l help -d 'show the options with their meaning'
 complete -c git-sandbox -n '__git_sandbox_in setup' -l agent -x -a 'claude' -d 'have this agent make its worktrees with git sandbox'
-complete -c git-sandbox -n '__git_sandbox_in setup' -l timer -d 'clean up once a day: git sandbox reap --all --quiet'
+complete -c git-sandbox -n '__git_sandbox_in setup' -l timer -d 'clean up once a day: git sandbox reap --all'
 complete -c git-sandbox -n '__git_sandbox_in setup' -l uninstall -d 'remove what setup installed'
 complete -c git-sandbox -n '__git_sandbox_in setup' -l function -x -d 'call the shell function so, instead of '\''sb'\'''
 complete -c git-sandbox -n '__git_sandbox_in setup' -l print -x -a 'man bash zsh fish fish-conf function-bash function-zsh function-fish' -d 'print one of the files, for packagers'

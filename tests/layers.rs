@@ -122,7 +122,9 @@ fn imports_of(module: &str, text: &str, modules: &BTreeMap<String, &String>) -> 
 /// Every path with two parts or more, where it is used.
 fn spelled_out(code: &str) -> Vec<String> {
     let words = code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
-    words.filter(|word| word.contains("::")).map(str::to_owned).collect()
+    // One that a brace follows is the lead of a `use`.
+    let whole = words.filter(|word| word.contains("::") && !word.ends_with("::"));
+    whole.map(str::to_owned).collect()
 }
 
 /// A path from the top of `src/`; `None` for one that leads out of it.

@@ -131,7 +131,7 @@ fn prose(page: &mut String, text: &str) {
     }
 }
 
-/// Lines as one; the page is filled anew by whoever shows it.
+/// Joins lines into one: the program that shows the page fills it anew.
 fn joined(text: &str) -> String {
     text.lines().map(str::trim).collect::<Vec<_>>().join(" ")
 }

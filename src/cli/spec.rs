@@ -387,7 +387,7 @@ pub static AGENT: Opt = valued(
     "have this agent make its worktrees with git sandbox",
 );
 /// `--timer`
-pub static TIMER: Opt = switch("timer", "clean up once a day: git sandbox reap --all --quiet");
+pub static TIMER: Opt = switch("timer", "clean up once a day: git sandbox reap --all");
 /// `--function`
 pub static FUNCTION: Opt =
     valued("function", "name", Kind::Text, "call the shell function so, instead of 'sb'");

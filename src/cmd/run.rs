@@ -119,7 +119,7 @@ fn next(args: &Args, out: &mut Out, task: &str) -> Result<u8> {
     there(args, &here, sandbox.ok_or(Error::Gone { name })?, *out)
 }
 
-/// The lock to wait for, if somebody is still making it.
+/// The lock to wait for, if the sandbox is still being made.
 fn being_made(sandbox: &Sandbox) -> Result<Option<PathBuf>> {
     let path = in_use::lock_path(&sandbox.entry);
     let busy = sandbox.state == State::Creating && Lock::if_free(&path)?.is_none();

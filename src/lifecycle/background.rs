@@ -1,7 +1,7 @@
 //! Work that goes on by itself: the daily `reap --all`.
 //!
-//! What the daily run did is left in `<root>/.reaped`: the time of the run and, until somebody was
-//! told, a line about it.
+//! What the daily run did is left in `<root>/.reaped`: the time of the run and, until a command
+//! has shown it, a line about it.
 
 use std::path::Path;
 

@@ -150,7 +150,7 @@ pub fn entry_points_to(entry: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a folder is shown to be a worktree of another repository: it and an entry there name each
-/// other. Whoever else names it has lost its own.
+/// other. An entry of ours that names this folder has lost its own.
 pub fn is_another_repositorys(folder: &Path, entry: &Path) -> bool {
     let common = |entry: &Path| entry.parent().and_then(Path::parent).map(Path::to_owned);
     let (Some(other), Some(ours)) = (folder_points_to(folder), common(entry)) else { return false };

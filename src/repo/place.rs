@@ -167,7 +167,7 @@ impl Place {
         if self.wanted.names_project() { root } else { root.join(project) }
     }
 
-    /// Nobody's home yet, or ours alone.
+    /// Whether a home holds no sandbox of another repository.
     fn may_take(&self, home: &Path) -> bool {
         let Ok(entries) = fs::read_dir(home) else { return !home.exists() };
         entries.flatten().all(|entry| {

@@ -1,4 +1,4 @@
-//! Across repositories: what stands below the user's root, whoever's it is.
+//! Across repositories: everything that stands below the user's root.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

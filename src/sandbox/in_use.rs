@@ -27,7 +27,7 @@ pub fn lock_path(entry: &Path) -> PathBuf {
 /// A process that uses a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct User {
-    /// Its id; none where only the lock tells that there is someone.
+    /// Its id; none where only the lock tells that there is a user.
     pub pid: Option<u32>,
     /// Its name.
     pub command: String,
@@ -89,7 +89,7 @@ impl Processes {
         })
     }
 
-    /// Who can be seen to use this sandbox, whoever holds its lock.
+    /// Returns the processes that use this sandbox, as far as they can be seen. Its lock is not asked.
     pub fn seen_in(&self, sandbox: &Sandbox) -> Vec<User> {
         let lock = lock_path(&sandbox.entry);
         // What the kernel prints is plain: bytes are enough, and there may be a thousand sandboxes.

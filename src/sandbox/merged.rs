@@ -3,8 +3,8 @@
 //!
 //! git processes, for each base: `rev-list` for the history; for what that leaves, `merge-tree`; for
 //! what that leaves, the patches: `merge-base`, `diff-tree`, `rev-list` and twice `diff-tree` with
-//! `patch-id`. A wrong no is acceptable, and a wrong yes by content is not taken for proof: whoever
-//! acts on it keeps the commits.
+//! `patch-id`. A wrong no is acceptable, and a wrong yes by content is not taken for proof: a removal
+//! that rests on it keeps the commits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;

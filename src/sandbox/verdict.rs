@@ -183,7 +183,7 @@ pub fn refusal(facts: &Facts, force: usize) -> Option<Refusal> {
 }
 
 impl Facts {
-    /// A sandbox with nothing in it: nobody's, whole, and clean.
+    /// The facts of a sandbox that is whole, clean and not in use.
     pub fn nothing() -> Facts {
         Facts {
             not_ours: None,

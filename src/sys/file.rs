@@ -1,7 +1,7 @@
 //! Small files where others can write too: pointers, journals, facts, reflogs.
 //!
-//! Only a plain file is read: a pipe would block, a device never end. A new file is never an old
-//! one: what a link of somebody's leads to is not written to.
+//! Reads only plain files: a pipe would block, a device never end. Writes a new file with `O_EXCL`, so
+//! that a planted symlink is never followed.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -104,7 +104,8 @@ pub fn new_name(name: &str) -> String {
     format!("{name}.new")
 }
 
-/// Removes what a crash left of replacing a file. Whoever may replace it must be alone.
+/// Removes what a crash left of replacing a file. The caller must hold the lock under which the file
+/// is replaced.
 pub fn clear(path: &Path) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let _ = fs::remove_file(path.with_file_name(new_name(&name)));

@@ -33,14 +33,14 @@ impl Lock {
         }
     }
 
-    /// The lock, if nobody has it, for work that others may have to wait for.
+    /// Takes the lock if it is free, for work that others may have to wait for.
     pub fn at_once(path: &Path) -> Result<Option<Lock>> {
         let lock = Lock::if_free(path)?;
         lock.iter().for_each(Lock::sign);
         Ok(lock)
     }
 
-    /// The lock, if nobody has it.
+    /// Takes the lock if it is free.
     pub fn if_free(path: &Path) -> Result<Option<Lock>> {
         let lock = Lock(Arc::new(open(path)?));
         Ok((lock.try_it(path)? && lock.is_at(path)).then_some(lock))
@@ -53,7 +53,7 @@ impl Lock {
         Ok(Lock(Arc::new(file)))
     }
 
-    /// Waits until nobody holds the lock alone.
+    /// Waits until no process holds the lock alone.
     pub fn wait(path: &Path, out: Out) -> Result<()> {
         let file = open(path)?;
         patiently(path, out, &file, File::lock_shared)
@@ -87,7 +87,8 @@ impl Lock {
         }
     }
 
-    /// Leaves our process id for whoever waits. It never decides anything, so it may fail.
+    /// Writes our process id into the file, to be shown to those who wait. Nothing is decided by it, so it
+    /// may fail.
     fn sign(&self) {
         let mut file = &*self.0;
         let _ = file.set_len(0);

@@ -28,3 +28,19 @@ fn committed_files_are_generated_from_the_table() {
         );
     }
 }
+
+#[test]
+fn background_jobs_stand_in_no_help() {
+    let test = Test::bare();
+    let files = FILES.iter().map(|(_, path)| *path).chain(["man/git-sandbox.1"]);
+    let mut texts: Vec<String> = files
+        .map(|path| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap())
+        .collect();
+    for words in [&["-h"][..], &["reap", "-h"], &["setup", "-h"]] {
+        let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.home);
+        texts.push(String::from_utf8(finished(command.args(words)).stdout).unwrap());
+    }
+    for job in ["--quiet", "--finish", "--spares", "__reap", "__spares"] {
+        assert!(texts.iter().all(|text| !text.contains(job)), "{job}");
+    }
+}

@@ -319,3 +319,26 @@ fn json_says_what_is_wrong_and_what_was_fixed() {
     assert_eq!(answer(&["doctor", "--fix", "--json"]).as_array().unwrap().len(), 1);
     assert!(Path::new(&other).exists());
 }
+
+#[test]
+fn a_creation_that_was_stopped_at_any_step_is_mended() {
+    for step in 1..40 {
+        let test = Test::new();
+        test.git(&["branch", "box"]);
+        let crashed = test.run(&["new", "box"]).crashes_at(step);
+        let looked = test.run(&["doctor"]).output();
+        let said = String::from_utf8_lossy(&looked.stdout).into_owned();
+        assert!(!said.contains("moved"), "step {step}: {said}");
+        let fixed = test.run(&["doctor", "--fix"]).output();
+        let said = String::from_utf8_lossy(&fixed.stdout).into_owned();
+        assert_eq!(fixed.status.code(), Some(0), "step {step}: {said}");
+        test.run(&["doctor"]).stderr("all is well\n").ok();
+        succeeds(test.run(&["new", "box"]));
+        assert_eq!(fs::read_to_string(test.at("box").join("file")).unwrap(), "one\n");
+        if !crashed {
+            assert!(step > 3, "only {step} steps");
+            return;
+        }
+    }
+    panic!("more steps than that");
+}

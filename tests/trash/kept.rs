@@ -257,3 +257,31 @@ fn a_copy_of_a_repository_leaves_what_was_removed_to_the_original() {
     succeeds(test.run(&["restore", "box"]));
     same(&state(&test, &path), &before);
 }
+
+#[test]
+fn commits_that_a_user_deleted_with_their_ref_are_told_of() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+    commit(&test, &path, "a", "only here\n");
+    write(&path.join("mine"), "untracked\n");
+    succeeds(test.run(&["rm", "--force", "box"]));
+    test.git(&["update-ref", "-d", &kept(&test)]);
+    cleaned(&test);
+    let there = only_one(&test);
+    let (at, id) = (there.display(), there.file_name().unwrap().to_string_lossy().into_owned());
+    let told = format!(
+        "error: sandbox 'box' is damaged: the repository lost its commits; its files are '{at}/tree'\n"
+    );
+    let output = test.run(&["restore", &id]).output();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with(&told), "{said}");
+    let output = test.run(&["doctor"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        format!("{at}: the repository lost the commits that were kept for it\n")
+    );
+    assert_eq!(fs::read_to_string(there.join("tree/mine")).unwrap(), "untracked\n");
+}

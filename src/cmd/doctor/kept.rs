@@ -5,10 +5,11 @@ use crate::cli::spec::ROOT;
 use crate::cmd::context::Here;
 use crate::error::Result;
 use crate::lifecycle::trash;
-use crate::repo::kept::KEPT;
+use crate::repo::kept::{self, KEPT};
 use crate::sandbox::all_repos::Everywhere;
 use crate::sandbox::journal::{Journal, Stage, TREE};
 use crate::ui::out::Out;
+use crate::ui::words::shell_word;
 
 impl Doctor<'_> {
     /// What lies in the trash and belongs to nothing.
@@ -41,6 +42,20 @@ impl Doctor<'_> {
         Ok(())
     }
 
+    /// Items of the trash whose kept ref was deleted, and whose commits are gone with it.
+    fn lost(&mut self, here: &Here) -> Result<()> {
+        for item in trash::items(&here.repo, &here.place).into_iter().flatten() {
+            let Some(commit) = &item.journal.kept else { continue };
+            if item.private.is_some() && !kept::has(&here.repo.git, &here.repo.common, commit)? {
+                let why = "the repository lost the commits that were kept for it";
+                self.find("kept", &item.at, why, None);
+                let files = item.tree().to_string_lossy().into_owned();
+                self.hint(format!("cp -a {} <folder>", shell_word(&files)));
+            }
+        }
+        Ok(())
+    }
+
     /// Kept refs that lead nowhere, and items of the vault that cannot be read.
     pub(super) fn kept(&mut self, here: &Here, out: Out) -> Result<()> {
         for item in here.vault(out).items()? {
@@ -62,6 +77,6 @@ impl Doctor<'_> {
                 self.find("kept", &path, "it leads to objects that are not there", None);
             }
         }
-        Ok(())
+        self.lost(here)
     }
 }

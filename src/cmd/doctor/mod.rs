@@ -176,7 +176,14 @@ impl Doctor<'_> {
         unfinished.sort();
         unfinished.dedup();
         let merges = merge::left_over(&here.repo, &here.worktrees);
-        if unfinished.is_empty() && merges.is_empty() {
+        // Under the lock they get their names back and are finished below.
+        let unnamed: Vec<PathBuf> =
+            here.worktrees.linked.iter().filter_map(half_made::moved_to).collect();
+        let fix = self.fix;
+        for folder in unnamed.iter().filter(|_| !fix) {
+            self.find("creating", folder, "its creation was interrupted", Some(&mut || Ok(())));
+        }
+        if unfinished.is_empty() && merges.is_empty() && unnamed.is_empty() {
             return Ok(here);
         }
         let repo = here.repo;

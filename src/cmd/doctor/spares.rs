@@ -15,7 +15,7 @@ use crate::ui::out::Out;
 use crate::ui::words::{counted, shell_word};
 
 impl Doctor<'_> {
-    /// Says how many are ready; what a crash left is cleared away, what somebody has touched is not.
+    /// Says how many spares are ready. Clears away what a crash left, unless it holds files of the user's.
     pub(super) fn spares(&mut self, here: &Here, out: Out) -> Result<()> {
         let root = Root::wanted(self.args.value(&ROOT), &here.repo.config, &here.repo.git)?;
         let tender = Tender { repo: &here.repo, root, out, now: here.now };
@@ -74,7 +74,7 @@ impl Doctor<'_> {
         self.hint(format!("git worktree unlock {word} makes it a sandbox"));
     }
 
-    /// Whether every file is one that git wrote there; whatever cannot be told is somebody's.
+    /// Whether every file is one that git wrote there. False if that cannot be told.
     fn is_untouched(&self, here: &Here, held: &Held) -> bool {
         let Held { path, entry, spare, .. } = held;
         let strange = spare::strange_files(&here.repo.git, Path::new(path), entry, &spare.commits);

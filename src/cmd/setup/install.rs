@@ -1,7 +1,7 @@
 //! Files of ours in folders of other programs.
 //!
 //! Each carries a line that says so, and how many folders were made for it: without a list of our
-//! own, what has no such line is somebody else's and is neither replaced nor removed, and only
+//! own, a file without such a line is not ours and is neither replaced nor removed, and only
 //! folders that we made, and that are empty again, go with the files.
 
 use std::fs;
@@ -35,7 +35,7 @@ pub enum Done {
 }
 
 impl Wanted {
-    /// Fails where somebody else's file is in the way.
+    /// Fails where a file that is not ours is in the way.
     pub fn check(&self) -> Result<()> {
         match folders_made_for(&self.path)? {
             None if self.path.symlink_metadata().is_ok() => {

@@ -144,8 +144,8 @@ impl Fill<'_> {
         if strange.is_empty() { self.reset() } else { self.complete_around(had, &strange) }
     }
 
-    /// The same around files that are somebody's: every other one is git's, of one of these commits, and
-    /// becomes that of the start.
+    /// Completes the checkout around files that may be the user's. Every other file is of one of these
+    /// commits, and becomes that of the start.
     fn complete_around(&self, had: &[String], strange: &[PathBuf]) -> Result<()> {
         let (git, doing) = (self.git(), "complete the checkout");
         let near =

@@ -4,8 +4,8 @@
 //! locked with our reason. Then, outside it, under the sandbox's own lock: check the files out, run
 //! the hook, unlock. A failure up to the end of the checkout takes everything back, the branch only
 //! if we made it and it has not moved. A kill leaves an entry marked `creating` whose lock is free,
-//! which the next `new` of that name finishes. Nobody waits for a sandbox's lock while holding
-//! the repository's.
+//! which the next `new` of that name finishes. No command waits for a sandbox's lock while it
+//! holds the repository's.
 //!
 //! git processes, nothing configured, under the lock: `config` beside `worktree list`, `for-each-ref`
 //! unless the name is new for sure, `branch` for a new one, `worktree add`; then, outside it, `reset`.
@@ -56,7 +56,7 @@ use crate::ui::out::Out;
 pub struct Wish {
     /// The branch; `None` for a detached HEAD.
     pub branch: Option<OsString>,
-    /// The folder's name; another one is taken if somebody has it.
+    /// The folder's name; a number is added if it is taken.
     pub folder: String,
     /// The remote whose branch is meant, if one was named.
     pub remote: Option<String>,

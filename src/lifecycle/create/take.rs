@@ -2,7 +2,7 @@
 //! written anew, HEAD is put where the sandbox starts. What differs from the start is checked out
 //! later, as in any other sandbox that is being created.
 //!
-//! A crash before the rename leaves a spare that nobody takes any more; after it, the next command
+//! A crash before the rename leaves a spare that is not taken any more; after it, the next command
 //! completes it (`spare::recover`).
 
 use std::fs;

@@ -41,7 +41,7 @@ const OWN_KEYS: [&str; 5] = [
     "core.sparseCheckoutCone",
     "index.sparse",
 ];
-/// Whatever the user's settings are: nothing stays at work in a folder that is about to go.
+/// Settings that keep git from leaving a process at work in a folder that is about to go.
 const SHORT_LIVED: [&str; 6] =
     ["-c", "maintenance.auto=false", "-c", "gc.auto=0", "-c", "core.fsmonitor=false"];
 

@@ -14,7 +14,7 @@ use crate::sandbox::mark::CREATING;
 use crate::sys::{crash_point, delete, file};
 use crate::ui::out::Out;
 
-/// Whether an entry is one. Under the repository lock nobody is at work on it.
+/// Whether an entry is one. The caller holds the repository lock, so no other process is making it.
 pub fn is_stub(tree: &Worktree) -> bool {
     let record = &tree.record;
     let named = record.head.is_some() || record.branch.is_some();
@@ -22,7 +22,7 @@ pub fn is_stub(tree: &Worktree) -> bool {
 }
 
 /// Whether an entry, which git does not list, is one: it holds our lock and at most where the
-/// repository is. Under the repository lock nobody is at work on it.
+/// repository is. The caller holds the repository lock, so no other process is making it.
 pub fn is_unlisted(entry: &Path) -> bool {
     let Ok(files) = fs::read_dir(entry) else { return false };
     let ours = |name: &OsStr| name == "locked" || name == "commondir";
@@ -96,18 +96,27 @@ pub fn settle_names(worktrees: &Worktrees, out: Out) -> bool {
     changed
 }
 
-fn settle_name(tree: &Worktree) -> Result<bool> {
+/// The folder that a half-made sandbox will have, if git knows it by its first name still.
+fn folder_to_be(tree: &Worktree) -> Option<PathBuf> {
     let first = &tree.record.path;
     let creating = tree.record.locked.as_deref() == Some(CREATING);
-    let (Some(name), true) = (first.file_name().and_then(OsStr::to_str), creating) else {
-        return Ok(false);
-    };
+    let name = first.file_name().and_then(OsStr::to_str).filter(|_| creating)?;
     let is_hex = |hex: &str| hex.len() == 8 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let folder = name.rsplit_once('.').filter(|(_, hex)| is_hex(hex)).map(|(folder, _)| folder);
-    let Some(folder) = folder.filter(|_| tree.entry.file_name() == first.file_name()) else {
-        return Ok(false);
-    };
-    let target = first.with_file_name(folder);
+    let (folder, _) = name.rsplit_once('.').filter(|(_, hex)| is_hex(hex))?;
+    (tree.entry.file_name() == first.file_name()).then(|| first.with_file_name(folder))
+}
+
+/// The folder of a half-made sandbox that was moved there without git's knowledge, if so.
+pub fn moved_to(tree: &Worktree) -> Option<PathBuf> {
+    let target = folder_to_be(tree)?;
+    let moved =
+        !tree.record.path.exists() && link::folder_points_to(&target).as_ref() == Some(&tree.entry);
+    moved.then_some(target)
+}
+
+fn settle_name(tree: &Worktree) -> Result<bool> {
+    let first = &tree.record.path;
+    let Some(target) = folder_to_be(tree) else { return Ok(false) };
     if first.is_dir() {
         // The folder that waits for it is empty; anything else is not ours to replace.
         let free = fs::read_dir(&target).map_or(true, |mut inside| inside.next().is_none());

@@ -1,9 +1,8 @@
 //! Spares: clean detached worktrees that wait to become sandboxes (`sandbox.spares`).
 //!
 //! A spare is `<home>/.spare-<hex>`, locked with our reason, with what shaped its checkout and a hash
-//! of its private git dir in its `sandbox.json`. Nobody has ever used one. Whoever holds its own lock
-//! may change it; whoever makes it a sandbox or drops its entry holds the repository's too. It is used
-//! only where everything shows that it is ours, clean and as it was left; it is deleted only where
+//! of its private git dir in its `sandbox.json`. It was never used. To change it, its own lock
+//! must be held; to make it a sandbox or to drop its entry, the repository's too. It is used only where everything shows that it is ours, clean and as it was left; it is deleted only where
 //! every file in it is one that git wrote there. Otherwise it stays, and `doctor` names it.
 
 mod fingerprint;
@@ -78,7 +77,7 @@ fn is_in_place(tree: &Worktree, home: &Path) -> bool {
 }
 
 impl Held {
-    /// Holds a spare of this home, if nobody else does and it is in its place.
+    /// Locks a spare of this home. `None` if another process holds it or it is not in its place.
     pub fn of(tree: &Worktree, home: &Path) -> Option<Held> {
         if !is_in_place(tree, home) {
             return None;

@@ -3,7 +3,7 @@
 //! One job at a time per repository. What takes long (files) goes on under a spare's own lock, what
 //! everybody waits for (entries) under the repository's. A spare that is half made, or shaped by what
 //! no longer holds, is deleted and made anew; one that only lags behind HEAD is brought up to it. No
-//! hook runs: nobody has asked for a sandbox yet.
+//! hook runs: no sandbox was asked for yet.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -301,7 +301,7 @@ impl Tender<'_> {
         Ok(true)
     }
 
-    /// Drops the entry of one whose folder is gone, and keeps what somebody may have left in it.
+    /// Drops the entry of a spare whose folder is gone, and keeps the commits that were made in it.
     fn drop_entry(
         &self,
         git: &Git,
@@ -350,7 +350,7 @@ fn clear(home: &Path) {
     }
 }
 
-/// Sorts what is there. Whatever is in somebody's hands is about to go.
+/// Sorts the spares that are there. One whose lock is held is about to become a sandbox.
 fn look<'a>(
     spares: impl Iterator<Item = &'a Worktree>,
     seen: &mut Vec<PathBuf>,

@@ -1,6 +1,6 @@
 //! Whether every file of a half-made or discarded spare is one that git wrote there.
 //!
-//! A file of one of its commits, or the beginning of one, is git's. Any other file is somebody's.
+//! A file of one of its commits, or the beginning of one, is git's. Any other file may be the user's.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

@@ -138,8 +138,12 @@ impl Trash<'_> {
     /// Makes a kept ref again that something has deleted.
     fn renew(&self, journal: &Journal) -> Result<bool> {
         let Some(commit) = &journal.kept else { return Ok(false) };
-        kept::renew(&self.git, &self.repo.common, commit, &journal.id)?;
-        Ok(false)
+        let (git, common) = (&self.git, &self.repo.common);
+        match kept::renew(git, common, commit, &journal.id) {
+            // Nothing can be done about that; `doctor` and `restore` tell of it.
+            Err(_) if !kept::has(git, common, commit)? => Ok(false),
+            renewed => renewed.map(|()| false),
+        }
     }
 }
 

@@ -46,7 +46,15 @@ impl Trash<'_> {
             dir::touch(&target, self.now)?;
             return Ok((target, Attached::PlainFolder));
         };
-        self.keep_again(item, private)?;
+        if let Err(error) = self.keep_again(item, private) {
+            let lost = |commit: &String| Ok(!kept::has(&self.git, &self.repo.common, commit)?);
+            if !journal.kept.as_ref().map_or(Ok(false), lost)? {
+                return Err(error);
+            }
+            let why =
+                format!("the repository lost its commits; its files are '{}'", tree.display());
+            return Err(Error::Damaged { name: journal.name.clone(), why });
+        }
         crash_point::reached();
         let journal = journal.at_stage(Stage::Restoring(target.clone()), at)?;
         crash_point::reached();

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Places, Wish};
+use super::wish::{Places, Wish};
 use crate::error::{Error, Result};
 use crate::ui::words::shell_word;
 

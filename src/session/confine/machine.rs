@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::{Level, Network, calls, files, mounts};
+use super::{calls, files, mounts};
 use crate::error::{Doing, Result};
+use crate::sandbox::record::{Level, Network};
 use crate::sys::process;
 use crate::ui::words::shell_word;
 
@@ -133,7 +134,7 @@ fn namespaces(program: &Path, network: Network) -> Result<Option<Lack>> {
     #[expect(clippy::disallowed_methods, reason = "the launcher")]
     let mut command = Command::new(program);
     let view = "--ro-bind / / --dev /dev --proc /proc --tmpfs /run --ro-bind";
-    command.args(super::namespaces(network)).args(view.split(' ')).arg(process::ourselves()?);
+    command.args(mounts::namespaces(network)).args(view.split(' ')).arg(process::ourselves()?);
     command.args([mounts::PROGRAM, "--", mounts::PROGRAM, "--version"]).current_dir("/");
     let output = command.stdin(Stdio::null()).output().doing(|| "start bubblewrap".into())?;
     if output.status.success() {

@@ -20,6 +20,7 @@ mod mounts;
 mod policy;
 mod proxy;
 pub mod settings;
+mod wish;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -31,6 +32,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+pub use self::wish::{Places, Wish};
 use crate::error::{Doing, Error, Result};
 pub use crate::sandbox::record::{Level, Network};
 use crate::sys::signals::Target;
@@ -44,46 +46,6 @@ const IGNORING: &str = "trap '' HUP INT QUIT TERM; exec \"$@\"";
 const PROXY_PORT: u16 = 3128;
 /// The version of Landlock that keeps a command from abstract sockets of the user's session.
 const SCOPES: u8 = 6;
-
-/// The user's settings for confinement: options first, then `sandbox.json`, then the user's own config.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wish {
-    /// By which means.
-    pub level: Level,
-    /// What the command reaches of the network.
-    pub network: Network,
-    /// Paths that it may read besides the system's.
-    pub read: Vec<PathBuf>,
-    /// Paths outside of its sandbox that it may change.
-    pub write: Vec<PathBuf>,
-    /// Names of variables that it keeps, with `*` for any letters.
-    pub env: Vec<String>,
-    /// Names of hosts that it reaches with [`Network::Hosts`]; `*.` at the front stands for any host
-    /// below a domain.
-    pub hosts: Vec<String>,
-}
-
-/// The places that a confined command sees, all of them absolute and without symlinks.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Places {
-    /// The quarantine, `<common>/worktrees/<id>/confined`, which stands at `common` inside. It must
-    /// hold the folders `objects`, `base-objects` (empty) and `worktrees/<id>` with its `commondir`.
-    /// `objects/info/alternates` names `<common>/base-objects`, where the repository's objects are
-    /// mounted with [`Level::Full`].
-    pub quarantine: PathBuf,
-    /// The repository's common git dir.
-    pub common: PathBuf,
-    /// The sandbox's private git dir, `<common>/worktrees/<id>`.
-    pub entry: PathBuf,
-    /// The sandbox's folder.
-    pub folder: PathBuf,
-    /// The main worktree; of a bare repository the common dir.
-    pub main: PathBuf,
-    /// The root that holds all sandboxes, and the trash.
-    pub root: PathBuf,
-    /// The folders of the repository's other linked worktrees.
-    pub others: Vec<PathBuf>,
-}
 
 /// Walls for the commands of one sandbox.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -202,7 +164,9 @@ impl Walls {
         let policy = serde_json::to_string(&policy).map_err(std::io::Error::from);
         #[expect(clippy::disallowed_methods, reason = "the launcher")]
         let mut run = Command::new("/bin/sh");
-        run.args(["-c", IGNORING, "sh"]).arg(bubblewrap).args(namespaces(self.wish.network));
+        run.args(["-c", IGNORING, "sh"])
+            .arg(bubblewrap)
+            .args(mounts::namespaces(self.wish.network));
         run.arg("--die-with-parent");
         run.args(held.iter().flat_map(|number| ["--sync-fd".into(), number.to_string()]));
         run.args(view.options());
@@ -294,19 +258,4 @@ pub fn command_below(pid: u32) -> Option<Target> {
             None => thread::sleep(PAUSE),
         }
     }
-}
-
-/// The namespaces of a confined command, as bubblewrap takes them.
-fn namespaces(network: Network) -> Vec<&'static str> {
-    let mut options = vec![
-        "--unshare-user",
-        "--unshare-pid",
-        "--unshare-ipc",
-        "--unshare-uts",
-        "--unshare-cgroup-try",
-        "--cap-drop",
-        "ALL",
-    ];
-    options.extend((network != Network::On).then_some("--unshare-net"));
-    options
 }

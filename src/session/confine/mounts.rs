@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::policy::Policy;
-use super::{Network, Places, Wish};
+use super::wish::{Places, Wish};
+use crate::sandbox::record::Network;
 
 /// Parts of the system that every program needs. `/nix` and `/var/lib` hold sockets of services that
 /// do as they are told, so only the parts that programs read are shown.
@@ -196,4 +197,19 @@ fn borrowed(objects: &Path, depth: u8) -> Vec<PathBuf> {
     }
     let more = found.iter().flat_map(|objects| borrowed(objects, depth + 1));
     more.chain(found.clone()).collect()
+}
+
+/// The namespaces of a confined command, as bubblewrap takes them.
+pub fn namespaces(network: Network) -> Vec<&'static str> {
+    let mut options = vec![
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--cap-drop",
+        "ALL",
+    ];
+    options.extend((network != Network::On).then_some("--unshare-net"));
+    options
 }

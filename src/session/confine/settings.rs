@@ -8,11 +8,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{Level, Network, Wish};
+use super::wish::Wish;
 use crate::error::{Error, Result};
 use crate::git::config::{self, Config};
 use crate::repo::Repo;
 use crate::sandbox::record::Confine;
+use crate::sandbox::record::{Level, Network};
 use crate::sys::path;
 
 /// What is readable in the home by default, where it exists: git's settings and toolchains.
