@@ -197,6 +197,18 @@ The network is on unless --network or `sandbox.confineNetwork` says otherwise. W
 network of its own, in which only a proxy can be reached, as HTTPS_PROXY and HTTP_PROXY say; programs that do
 not heed these variables reach nothing, and it cannot make sockets of the Unix kind.
 
+What it has committed and staged is taken over when it has ended, or by the next command that looks: object ids
+and a pack that git has checked, and nothing else. Other branches, tags, stashes and an operation in progress stay
+inside, where the next confined command finds them; their commits are kept at `refs/sandbox/confined/`. If the
+branch was moved outside meanwhile it stays as it is, and what ran inside is at `refs/sandbox/confined-heads/`.
+The private git dir, `confined` in that of the sandbox, goes along with removal, restore, rename and the vault.
+Submodules have no git dir inside, and objects of Git LFS stay inside.
+
+`git sandbox run --container <image>` is the same in a container, by `podman`(1) or docker. The image must hold git.
+The sandbox, the private git dir in the place of the repository's, and the repository's objects to be read are
+mounted where they are outside, and your settings of git in a home that vanishes; `git sandbox show --mounts`
+prints the options for containers that you start yourself.
+
 Settings count from your own config, `git -c` and the repository's config file, not from files that this
 includes from elsewhere and not from the config of one worktree. Inside, `list`, `show`, `path` and `diff`
 work; other commands of `git sandbox` are refused. Debuggers, and programs that make namespaces of their
@@ -344,6 +356,14 @@ What a confined command reaches: `on`, `off` or `hosts`. Default: on.
 `sandbox.confineHost`::
 A host that a confined command reaches with `hosts`: `api.example.com`, `*.example.com` or, for a port other
 than 443 and 80, `localhost:8080`. It can be given more than once.
+
+`sandbox.container`::
+The program that --container starts: `podman`, `docker` or a path. Default: podman where it is installed, else
+docker.
+
+`sandbox.containerOptions`::
+A word for the command line of --container, before the name of the image: `--runtime=runc`. It can be given
+more than once, each for one word.
 
 `sandbox.precious`::
 Patterns, in the syntax of `gitignore`(5), of ignored files that are stored in the vault too.

@@ -19,8 +19,9 @@ const INIT: [&str; 3] =
     ["/usr/libexec/podman/catatonit", "/usr/lib/podman/catatonit", "/usr/bin/catatonit"];
 /// How to find out which program is set.
 const SHOW_PROGRAM: &str = "git config --show-origin --get sandbox.container";
-/// Variables of the user's that mean the same inside. The image has its own PATH and shell.
-const PASSED: [&str; 4] = ["TERM", "COLORTERM", "NO_COLOR", "TZ"];
+/// Variables that mean the same inside; `*` stands for any letters. The image has its own PATH and shell.
+const PASSED: [&str; 7] =
+    ["GIT_SANDBOX_*", "GIT_AUTHOR_*", "GIT_COMMITTER_*", "TERM", "COLORTERM", "NO_COLOR", "TZ"];
 
 /// A path that a container sees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,8 +171,7 @@ impl Container {
     fn variables(&self, command: &Command) -> BTreeSet<OsString> {
         let own = |name: &OsStr| {
             let name = name.to_string_lossy();
-            let leads = ["GIT_SANDBOX_", "GIT_AUTHOR_", "GIT_COMMITTER_"];
-            leads.iter().any(|lead| name.starts_with(lead)) || PASSED.contains(&&*name)
+            PASSED.iter().any(|pattern| environment::matches(pattern, &name))
         };
         let usual = environment::of(command, &[]);
         let all = environment::of(command, &self.env);

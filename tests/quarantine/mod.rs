@@ -2,6 +2,7 @@
 //! are needed here: git is led into the quarantine by its variables.
 
 mod carried;
+mod container;
 mod crash;
 mod hostile;
 mod outcome;

@@ -1,0 +1,121 @@
+//! `run --container`: what podman and docker are asked for. tests/containers has a real one.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Confined;
+use crate::fixture::files::write;
+use crate::fixture::lab::PROGRAM;
+
+/// Makes a program that writes its words down, one on each line, and runs what stands after the image
+/// as a container would, with git led into the quarantine. Returns a PATH with it.
+fn fake(it: &Confined, name: &str) -> String {
+    let common = it.test.app().join(".git");
+    let text = format!(
+        "printf '%s\\n' \"$@\" >\"$HOME/words\"; env >\"$HOME/variables\"\n\
+         while [ \"$1\" != image ]; do shift; done; shift\n\
+         export GIT_DIR={} GIT_WORK_TREE={} GIT_ALTERNATE_OBJECT_DIRECTORIES={}\n\
+         exec \"$@\" 2>/dev/null",
+        it.private().display(),
+        it.path.display(),
+        common.join("objects").display(),
+    );
+    let program: PathBuf = it.test.script(&format!("engine/{name}"), &text);
+    let folders = [program.as_path(), Path::new(PROGRAM)].map(|it| it.parent().unwrap().display());
+    format!("{}:{}:{}", folders[0], folders[1], std::env::var("PATH").unwrap())
+}
+
+/// The words that the program was started with, random and machine's own ones replaced.
+fn words(it: &Confined) -> String {
+    let id = it.entry().file_name().unwrap().to_string_lossy().into_owned();
+    let words = fs::read_to_string(it.test.home.join("words")).unwrap();
+    words.replace(&id, "ID")
+}
+
+#[test]
+fn a_container_gets_the_sandbox_and_nothing_else() {
+    let it = Confined::new();
+    let path = fake(&it, "docker");
+    it.test.git(&["config", "sandbox.container", "docker"]);
+    it.test.git(&["config", "--add", "sandbox.containerOptions", "--memory=1g"]);
+    let before = it.outside("box");
+    write(&it.path.join("new"), "new\n");
+    let script = "git add new; git commit --quiet -m new; exit 7";
+    let run = ["run", "--container=image", "--network=off", "box", "--", "sh", "-c", script];
+    let output = it.test.run(&run).env("PATH", &path).env("SECRET", "x").output();
+    assert_eq!(output.status.code(), Some(7));
+    let tip = it.outside("box");
+    let said = "in a container of 'image': writes only in this sandbox; no network; home hidden\n";
+    let took = super::took("1 commit", &before, &tip);
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), format!("{said}{took}"));
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    let wanted = format!(
+        "run\n--rm\n-i\n--init\n--user\n{user}:{group}\n\
+         --security-opt\nno-new-privileges\n--cap-drop\nall\n--network=none\n\
+         -v\n$ROOT/box:$ROOT/box\n\
+         -v\n$ROOT/box/.git:$ROOT/box/.git:ro\n\
+         -v\n$HOME/app/.git/worktrees/ID/confined:$HOME/app/.git\n\
+         -v\n$HOME/app/.git/objects:$HOME/app/.git/base-objects:ro\n\
+         -v\n$HOME/app/.git/worktrees/ID/confined/worktrees/ID/commondir:\
+         $HOME/app/.git/worktrees/ID/commondir:ro\n\
+         --tmpfs\n/home/sandbox:rw,exec,mode=1777\n\
+         -v\n$HOME/.gitconfig:/home/sandbox/.gitconfig:ro\n\
+         -e\nHOME=/home/sandbox\n-e\nGIT_SANDBOX_CONFINED=1\n"
+    );
+    let words = words(&it);
+    let wanted = it.test.expand(&wanted);
+    assert!(words.starts_with(&wanted), "{words}");
+    let rest = &words[wanted.len()..];
+    let end = it.test.expand(&format!("-w\n$ROOT/box\n--memory=1g\nimage\nsh\n-c\n{script}\n"));
+    assert!(rest.ends_with(&end), "{rest}");
+    let passed: Vec<&str> =
+        rest[..rest.len() - end.len()].lines().filter(|it| *it != "-e").collect();
+    assert!(passed.contains(&"GIT_SANDBOX_NAME") && passed.contains(&"GIT_AUTHOR_DATE"));
+    for hidden in ["SECRET", "PATH", "HOME", "SHELL"] {
+        assert!(!passed.contains(&hidden), "{passed:?}");
+    }
+}
+
+#[test]
+fn podman_keeps_the_users_id_and_is_taken_first() {
+    let it = Confined::new();
+    let path = fake(&it, "podman");
+    it.test
+        .run(&["run", "--container", "image", "box", "--", "true"])
+        .env("PATH", &path)
+        .stderr("in a container of 'image': writes only in this sandbox; network on; home hidden\n")
+        .ok();
+    let keeps = words(&it).lines().any(|word| word == "--userns=keep-id");
+    assert_eq!(keeps, !it.test.am_root());
+    assert!(!words(&it).contains("--network"));
+}
+
+#[test]
+fn a_container_that_cannot_be_is_refused_before_anything_is_started() {
+    let it = Confined::new();
+    it.test.git(&["config", "sandbox.container", "no-such-engine"]);
+    it.test
+        .run(&["run", "--container", "image", "box", "--", "true"])
+        .stderr(
+            "error: cannot confine 'box': no-such-engine is not installed\n\
+             hint: git config --show-origin --get sandbox.container\n",
+        )
+        .code(1);
+    it.test
+        .run(&["run", "--container=--privileged", "box", "--", "true"])
+        .stderr(
+            "error: cannot confine 'box': '--privileged' is no name of an image\n\
+             hint: name one that has git\n",
+        )
+        .code(1);
+    it.test.git(&["config", "sandbox.confineHost", "example.com"]);
+    it.test
+        .run(&["run", "--container=image", "--network=hosts", "box", "--", "true"])
+        .stderr(
+            "error: cannot confine 'box': '--network=hosts' is not for containers\n\
+             hint: use '--network=off', or '--confine' instead of '--container'\n",
+        )
+        .code(1);
+    let output = it.test.run(&["run", "--container=image", "--confine", "box"]).output();
+    assert_eq!(output.status.code(), Some(129));
+}
