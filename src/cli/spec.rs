@@ -303,7 +303,7 @@ pub static CONFINE: Opt = maybe_valued(
     "level",
     Kind::OneOf(&["full", "landlock"]),
     "full",
-    "let it change nothing but its sandbox, and read no secrets; 'landlock' is weaker",
+    "let it change nothing but its sandbox (landlock: weaker)",
 );
 /// `--no-confine`
 pub static NO_CONFINE: Opt =
@@ -313,15 +313,11 @@ pub static NETWORK: Opt = valued(
     "network",
     "reach",
     Kind::OneOf(&["on", "off", "hosts"]),
-    "what a confined command reaches: all, nothing, or the hosts of sandbox.confineHost",
+    "what a confined command reaches of the network",
 );
 /// `--container`
-pub static CONTAINER: Opt = valued(
-    "container",
-    "image",
-    Kind::Text,
-    "run it in a container of this image, by podman or docker, confined to its sandbox",
-);
+pub static CONTAINER: Opt =
+    valued("container", "image", Kind::Text, "run it confined in a container of this image");
 /// `--confine` of `doctor`
 pub static CAN_CONFINE: Opt =
     switch("confine", "say whether this machine can confine commands, and what it lacks");

@@ -42,10 +42,26 @@ pub fn operation(entry: &Path) -> Option<&'static str> {
 /// A fingerprint of refs, reflogs, index and operations in a quarantine: it changes with every file
 /// that is written there. `None` where a file cannot be looked at.
 pub fn fingerprint(entry: &Path, name: &str) -> Option<String> {
-    let top = dir(entry);
     let private = Path::new("worktrees").join(name);
     let parts = ["HEAD", "packed-refs", "refs", "logs"].map(PathBuf::from);
-    let mut todo: Vec<PathBuf> = parts.into_iter().chain([private]).collect();
+    fingerprint_of(&dir(entry), parts.into_iter().chain([private]).collect())
+}
+
+/// The same of the private git dir outside, without what is ours there.
+pub fn fingerprint_outside(entry: &Path) -> Option<String> {
+    let mut parts = Vec::new();
+    for file in fs::read_dir(entry).ok()? {
+        let name = file.ok()?.file_name();
+        let own = name.as_bytes().starts_with(b"sandbox.") || name == "confined";
+        if !own && name != "modules" && name != "locked" {
+            parts.push(PathBuf::from(name));
+        }
+    }
+    fingerprint_of(entry, parts)
+}
+
+fn fingerprint_of(top: &Path, parts: Vec<PathBuf>) -> Option<String> {
+    let mut todo = parts;
     let mut lines = Vec::new();
     while let Some(part) = todo.pop() {
         let path = top.join(&part);

@@ -104,6 +104,8 @@ pub struct Synced {
     pub tree: Option<String>,
     /// A fingerprint of everything in the quarantine that names an object.
     pub inside: Option<String>,
+    /// A fingerprint of HEAD, index, reflog and operations outside.
+    pub outside: Option<String>,
 }
 
 /// A sandbox on its way to another name.

@@ -101,6 +101,9 @@ pub fn mounts(here: &Here, sandbox: &Sandbox) -> Result<Vec<Mount>> {
 /// Takes over what a command that has ended did behind walls. Where another one still runs there, that
 /// is left to it.
 pub fn take_over(entry: &Path, out: Out) -> Result<()> {
+    if !confined::is_waiting(entry) {
+        return Ok(());
+    }
     let common = entry.parent().and_then(Path::parent).unwrap_or(entry);
     let repo = Repo::at(common)?;
     let lock = repo.lock(out)?;

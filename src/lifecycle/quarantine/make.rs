@@ -31,6 +31,10 @@ impl Quarantine<'_> {
     /// changed inside stays. Returns its folder. What could be taken over was taken before.
     pub fn prepare(&self, borrow: Borrow) -> Result<PathBuf> {
         let snapshot = snapshot::of(&self.git)?;
+        if self.is_current(&snapshot) {
+            self.write_alternates(borrow)?;
+            return Ok(self.dir.clone());
+        }
         self.hold(&snapshot.commits)?;
         crash_point::reached();
         match confined::is_there(&self.sandbox.entry) {
@@ -40,6 +44,24 @@ impl Quarantine<'_> {
         self.write_alternates(borrow)?;
         self.remember()?;
         Ok(self.dir.clone())
+    }
+
+    /// Whether neither side has changed since they last agreed, so that there is nothing to bring up to
+    /// date.
+    fn is_current(&self, snapshot: &Snapshot) -> bool {
+        let entry = &self.sandbox.entry;
+        let Some(synced) = record::read(entry).confined else { return false };
+        let same_refs = || {
+            let before = file::read(&entry.join(SNAPSHOT));
+            before.is_ok_and(|before| before == snapshot::packed(&snapshot.refs).as_bytes())
+        };
+        synced.name == self.name()
+            && !confined::is_waiting(entry)
+            && synced.outside.is_some()
+            && synced.outside == confined::fingerprint_outside(entry)
+            && same_refs()
+            && inside::check(&self.dir, &synced.name).is_ok()
+            && self.repo.common.join(self.pin()).is_file()
     }
 
     /// Adds commits to what the pin holds. What it held stays held: the quarantine may still need it.
@@ -298,6 +320,7 @@ impl Quarantine<'_> {
             head,
             tree: self.staged_tree()?,
             inside: confined::fingerprint(entry, &self.name()),
+            outside: confined::fingerprint_outside(entry),
             name: self.name(),
         };
         let facts = record::read(entry);

@@ -199,7 +199,8 @@ impl Quarantine<'_> {
             Some(own) => before.get(&own).map(|named| named.id.clone()),
             None => self.sandbox.head.clone(),
         };
-        Synced { name: self.name(), head, tree: self.staged_tree().ok().flatten(), inside: None }
+        let tree = self.staged_tree().ok().flatten();
+        Synced { name: self.name(), head, tree, inside: None, outside: None }
     }
 
     /// Brings `wanted` into the repository, and all other commits that the quarantine names, where
