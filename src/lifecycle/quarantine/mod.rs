@@ -13,6 +13,7 @@ mod import;
 mod inside;
 mod make;
 mod mounts;
+mod pin;
 mod snapshot;
 pub mod take;
 
