@@ -84,7 +84,7 @@ fn it_is_in_use_until_it_is_stopped() {
     let output = finished(&mut cell.sandbox(&["rm", "--force", "box"]));
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        stderr.starts_with("error: cannot remove 'box': in use by ") && stderr.contains(" bwrap"),
+        stderr.starts_with("error: cannot remove 'box': in use by ") && stderr.contains(" sh"),
         "{stderr}"
     );
     let output = finished(&mut cell.sandbox(&["stop", "box"]));
