@@ -23,6 +23,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 pub use author::Author;
 use command_fds::{CommandFdExt, FdMapping};
@@ -36,7 +38,7 @@ use crate::repo::link;
 use crate::sandbox::runs::line::{Kind, Start};
 use crate::sandbox::runs::record::{self, Started};
 use crate::sandbox::{port, program_name};
-use crate::session::confine::{Confined, Walls};
+use crate::session::confine::{Confined, Held, Walls};
 use crate::session::container::Container;
 use crate::sys::lock::Lock;
 use crate::sys::signals::{ForChild, Target};
@@ -112,7 +114,7 @@ impl Session<'_> {
     /// Runs it with the user's terminal; its exit code.
     pub fn foreground(&self, what: &What, out: Out) -> Result<u8> {
         let lock = self.lock(out)?;
-        let Confined { mut command, held } = self.command(what)?;
+        let Confined { mut command, descriptors, mut held } = self.command(what)?;
         // The terminal sends these to the command as well; we go on waiting for it.
         for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !signals::is_ignored(*signal)) {
             let _ = signal_hook::flag::register(signal, Arc::default());
@@ -124,13 +126,17 @@ impl Session<'_> {
         let kind = if window { Kind::Tmux } else { Kind::Foreground };
         // A run that cannot be recorded is run all the same.
         let run = self.record(what, kind, 0).map_err(|error| out.warn(&error.to_string())).ok();
-        self.share(&mut command, lock_of(&lock)?, run.as_ref())?;
+        self.share(&mut command, descriptors, lock_of(&lock)?, run.as_ref())?;
         let child = command.spawn();
         // Our part of the lock ends with us; the command's with the last that holds it.
         drop(command);
         let ended = child.map_err(|error| unstartable(what, &error));
-        let ended = ended.and_then(|child| self.wait(child, kept));
-        drop(held);
+        let ended = ended.and_then(|child| self.wait(child, kept, &mut held));
+        match held.close() {
+            Ok(None) => {}
+            Ok(Some(warning)) => out.warn(&warning),
+            Err(error) => out.warn(&error.to_string()),
+        }
         let code = ended.as_ref().map_or_else(Error::code, |code| *code);
         if let Some(Err(error)) = run.map(|run| run.end(code)) {
             out.warn(&error.to_string());
@@ -227,26 +233,38 @@ impl Session<'_> {
         match &self.walls {
             Some(walls) => {
                 self.program(what).map_or(Ok(()), |program| walls.check_program(&program))?;
-                walls.wrap(&command, Some(LOCK_FD))
+                walls.wrap(&command, LOCK_FD)
             }
             None => Ok(Confined::not_at_all(command)),
         }
     }
 
-    /// Has a command inherit the sandbox's lock and the file of its run. Walls have no use for the
-    /// latter: they fall when we end.
-    fn share(&self, command: &mut Command, lock: OwnedFd, run: Option<&Started>) -> Result<()> {
-        share(command, lock, run.filter(|_| self.walls.is_none()))
+    /// Has a command inherit the sandbox's lock, the file of its run and what its walls need. Walls have
+    /// no use for the file: they fall when we end.
+    fn share(
+        &self,
+        command: &mut Command,
+        descriptors: Vec<(OwnedFd, i32)>,
+        lock: OwnedFd,
+        run: Option<&Started>,
+    ) -> Result<()> {
+        share(command, descriptors, lock, run.filter(|_| self.walls.is_none()))
     }
 
     /// Waits for a command, to which TERM and HUP are passed on; its exit code.
-    fn wait(&self, mut child: Child, kept: ForChild) -> Result<u8> {
+    fn wait(&self, mut child: Child, kept: ForChild, held: &mut Held) -> Result<u8> {
         match &self.walls {
             None => kept.pass_on(&child, Target::of),
             // What makes the walls does not heed signals; the command does.
             Some(_) => kept.pass_on(&child, confine::command_below),
         }
-        Ok(code(child.wait().doing(|| "wait for the command".into())?))
+        let first = held.first_process();
+        let status = child.wait().doing(|| "wait for the command".into())?;
+        // What the command left running ends with the first process, a moment after bubblewrap itself.
+        while first.as_ref().is_some_and(Target::is_there) {
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(code(status))
     }
 
     /// A program in the sandbox, with nothing of another repository in its environment.
@@ -320,10 +338,17 @@ pub fn apart(program: &str, words: &[OsString]) -> Option<String> {
 }
 
 /// Has a command inherit the sandbox's lock and the file of its run.
-fn share(command: &mut Command, lock: OwnedFd, run: Option<&Started>) -> Result<()> {
+fn share(
+    command: &mut Command,
+    mut descriptors: Vec<(OwnedFd, i32)>,
+    lock: OwnedFd,
+    run: Option<&Started>,
+) -> Result<()> {
     let run = run.map(|run| run.file().try_clone().doing(|| "share the run".into())).transpose()?;
     let run = run.map(|file| (OwnedFd::from(file), RUN_FD));
-    map(command, [(lock, LOCK_FD)].into_iter().chain(run).collect())
+    descriptors.push((lock, LOCK_FD));
+    descriptors.extend(run);
+    map(command, descriptors)
 }
 
 fn map(command: &mut Command, descriptors: Vec<(OwnedFd, i32)>) -> Result<()> {

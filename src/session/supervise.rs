@@ -108,7 +108,7 @@ impl Session<'_> {
         let held = lock.try_clone().doing(|| "share the lock".into())?;
         command.stdin(Stdio::from(held)).stdout(log_of(run)?).stderr(log_of(run)?);
         // Instead of the lock of the sandbox that we may have been started in.
-        share(&mut command, lock, Some(run))?;
+        share(&mut command, Vec::new(), lock, Some(run))?;
         Ok(command.spawn().doing(|| "start the background".into())?.id())
     }
 }
@@ -267,9 +267,9 @@ impl Supervisor {
 /// Runs a command to its end, and cuts its log meanwhile; its exit code.
 fn once(session: &Session, what: &What, run: &Started) -> Result<u8> {
     let kept = ForChild::keep().doing(|| "keep signals for the command".into())?;
-    let Confined { mut command, held } = session.command(what)?;
+    let Confined { mut command, descriptors, mut held } = session.command(what)?;
     command.stdin(Stdio::null()).stdout(log_of(run)?).stderr(log_of(run)?);
-    session.share(&mut command, duplicate(&std::io::stdin())?, Some(run))?;
+    session.share(&mut command, descriptors, duplicate(&std::io::stdin())?, Some(run))?;
     crash_point::reached();
     let child = command.spawn();
     drop(command);
@@ -289,10 +289,12 @@ fn once(session: &Session, what: &What, run: &Started) -> Result<u8> {
         }
         let _ = log.cut();
     });
-    let code = session.wait(child, kept);
+    let code = session.wait(child, kept, &mut held);
     drop::<mpsc::Sender<()>>(ended);
     let _ = cutter.join();
-    drop(held);
+    if let Some(warning) = held.close()? {
+        Log::of(run.file()).at("open", &run.path())?.say(&warning)?;
+    }
     code
 }
 

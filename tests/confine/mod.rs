@@ -2,6 +2,7 @@
 
 mod closed;
 mod escapes;
+mod landlock;
 mod operations;
 mod readme;
 mod sockets;

@@ -93,6 +93,10 @@ fn sockets_of_the_users_session_are_out_of_reach() {
         // On is the network of the machine.
         assert_eq!(on, what == "localhost", "{what}");
         assert!(!escapes(&cell.confined(&["--network=off"], &python(&code))), "{what}");
+        let landlock = "--confine=landlock";
+        let on = escapes(&cell.confined(&[landlock], &python(&code)));
+        assert_eq!(on, what == "localhost", "{what}");
+        assert!(!escapes(&cell.confined(&[landlock, "--network=off"], &python(&code))), "{what}");
     }
 }
 
@@ -101,6 +105,7 @@ fn without_a_network_nothing_is_heard_outside() {
     let Some(cell) = Cell::new() else { return };
     let servers = Servers::of(&cell);
     cell.confined(&["--network=off"], &python(&servers.datagram()));
+    cell.confined(&["--confine=landlock", "--network=off"], &python(&servers.datagram()));
     assert!(!servers.heard());
     assert!(escapes(&cell.free(&python(&servers.datagram()))));
     assert!(servers.heard());

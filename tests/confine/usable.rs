@@ -84,7 +84,7 @@ fn it_is_in_use_until_it_is_stopped() {
     let output = finished(&mut cell.sandbox(&["rm", "--force", "box"]));
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        stderr.starts_with("error: cannot remove 'box': in use by ") && stderr.contains(" bwrap"),
+        stderr.starts_with("error: cannot remove 'box': in use by ") && stderr.contains(" sh"),
         "{stderr}"
     );
     let output = finished(&mut cell.sandbox(&["stop", "box"]));
@@ -266,7 +266,7 @@ fn typed(cell: &Cell, script: &str, inside: &str, keys: &[(&str, &str)]) -> Stri
 fn the_keys_of_the_terminal_reach_the_command() {
     let Some(cell) = Cell::new() else { return };
     let run = "git-sandbox run --confine box -- sh -c \"$1\"; echo code=$?";
-    let shown = typed(&cell, run, "echo ready; sleep 600", &[("ready", "\\x03")]);
+    let shown = typed(&cell, run, "echo ready; exec sleep 600", &[("ready", "\\x03")]);
     assert!(shown.ends_with("code=130\n"), "{shown}");
     let own = "trap 'echo mine' INT; sh -c 'echo ready; exec sleep 600'; echo after; exit 4";
     let shown = typed(&cell, run, own, &[("ready", "\\x03")]);

@@ -12,7 +12,7 @@ use crate::lifecycle::quarantine::Borrow;
 use crate::repo::Repo;
 use crate::sandbox::report::Report;
 use crate::sandbox::{Sandbox, record, runs};
-use crate::session::confine::Level;
+use crate::session::confine::{Level, Walls};
 use crate::session::supervise::Restart;
 use crate::session::{Agent, Author, Gets, Session, What, beacon};
 use crate::sys::clock::Time;
@@ -121,6 +121,9 @@ impl<'a> Start<'a> {
     pub fn tell_walls(&self, out: Out) {
         if let Some(walls) = &self.walls {
             out.note(walls);
+        }
+        if let Some(warning) = self.session.walls.as_ref().and_then(Walls::warning) {
+            out.warn(warning);
         }
     }
 

@@ -34,7 +34,7 @@ pub fn enter(words: &[OsString]) -> Result<u8> {
     #[expect(clippy::disallowed_methods, reason = "it becomes the user's command")]
     let mut command = Command::new(program);
     command.args(words);
-    shut_descriptors(&mut command)?;
+    shut_descriptors(&mut command, &policy.kept)?;
     for signal in &policy.heeded {
         // A handler is reset when the command starts; a signal that is ignored stays so.
         let _ = signal_hook::flag::register(*signal, Arc::default());
@@ -56,7 +56,7 @@ pub fn enter(words: &[OsString]) -> Result<u8> {
 /// Has the command find nothing on descriptors that it is not meant to have: the lock of the sandbox,
 /// which bubblewrap holds for it, and what else leaked this far. One that leads to a folder would be
 /// a way around every wall.
-fn shut_descriptors(command: &mut Command) -> Result<()> {
+fn shut_descriptors(command: &mut Command, kept: &[i32]) -> Result<()> {
     let mut open = Vec::new();
     for entry in fs::read_dir("/proc/self/fd").at("read", "/proc/self/fd".as_ref())?.flatten() {
         let number = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
@@ -66,7 +66,9 @@ fn shut_descriptors(command: &mut Command) -> Result<()> {
                 let why = format!("descriptor {number} leads to a folder");
                 return Err(Error::Git { doing: "confine the command".into(), why });
             }
-            Some(number) if number > 2 && !is_closed_on_exec(number) => open.push(number),
+            Some(number) if number > 2 && !kept.contains(&number) && !is_closed_on_exec(number) => {
+                open.push(number);
+            }
             _ => {}
         }
     }

@@ -9,6 +9,7 @@
 //! ([`inside`]), which applies Landlock and seccomp to itself and becomes the command. Each of the
 //! three holds by itself where it can, so that a hole in one is not a way out.
 
+mod alone;
 mod calls;
 mod check;
 pub mod environment;
@@ -24,6 +25,8 @@ mod wish;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::{PipeReader, Read};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
@@ -42,6 +45,8 @@ use crate::ui::words::shell_word;
 /// Ignores the signals of the terminal and of `kill`, and becomes bubblewrap: it must outlive them, for
 /// with its end the command is killed. Inside they are heeded again.
 const IGNORING: &str = "trap '' HUP INT QUIT TERM; exec \"$@\"";
+/// The descriptor on which bubblewrap says what it has started.
+const INFO_FD: i32 = 197;
 /// The port inside that leads to the proxy.
 const PROXY_PORT: u16 = 3128;
 /// The version of Landlock that keeps a command from abstract sockets of the user's session.
@@ -60,22 +65,51 @@ pub struct Walls {
 pub struct Confined {
     /// What is to be started.
     pub command: Command,
-    /// What must live as long as the command: the proxy of [`Network::Hosts`].
+    /// Descriptors that it must inherit, with their numbers.
+    pub descriptors: Vec<(OwnedFd, i32)>,
+    /// What must live as long as the command.
     pub held: Held,
 }
 
 impl Confined {
     /// A command outside of all walls.
     pub fn not_at_all(command: Command) -> Confined {
-        Confined { command, held: Held::default() }
+        Confined { command, descriptors: Vec::new(), held: Held::default() }
     }
 }
 
-/// Ends what helps a confined command from outside when it is dropped.
+/// What a confined command needs from outside as long as it runs.
 #[derive(Debug, Default)]
 pub struct Held {
-    #[expect(dead_code, reason = "it is dropped")]
     proxy: Option<proxy::Open>,
+    pointer: Option<alone::Pointer>,
+    /// Where bubblewrap says which process is the first of the namespace.
+    said: Option<PipeReader>,
+}
+
+impl Held {
+    /// Finds the first process of the command's namespace, with which all others in it end. Our own end
+    /// of the pipe that tells it must be closed.
+    pub fn first_process(&mut self) -> Option<Target> {
+        let mut text = String::new();
+        self.said.take()?.read_to_string(&mut text).ok()?;
+        let info: serde_json::Value = serde_json::from_str(&text).ok()?;
+        Target::of(info["child-pid"].as_u64()?.try_into().ok()?)
+    }
+
+    /// Ends what helped the command, now that it has ended. Returns what to warn of, if the command has
+    /// replaced the folder's pointer.
+    pub fn close(self) -> Result<Option<String>> {
+        drop(self.proxy);
+        let Some(aside) = self.pointer.map_or(Ok(None), |pointer| pointer.put_back())? else {
+            return Ok(None);
+        };
+        let aside = aside.display();
+        Ok(Some(format!(
+            "the command has replaced '.git' of its sandbox; it was written anew, and what stood \
+             there is '{aside}': do not run git in it"
+        )))
+    }
 }
 
 impl Wish {
@@ -93,8 +127,8 @@ impl Wish {
             let hint = "git config --global --add sandbox.confineHost <host>".to_owned();
             return refuse("no host is named for '--network=hosts'".into(), vec![hint]);
         }
-        if self.level == Level::Landlock {
-            return refuse("the level 'landlock' is not there yet".into(), Vec::new());
+        if self.network == Network::Hosts && self.level == Level::Landlock {
+            return refuse("'--network=hosts' needs the full level".into(), Vec::new());
         }
         match machine::lack(self.level, self.network, untrusted)? {
             None => Ok(()),
@@ -146,10 +180,35 @@ impl Walls {
     /// Puts a command inside: its program, words, folder and variables are kept as far as the walls
     /// let them through. Checks the quarantine's own files first.
     ///
-    /// `held` is a descriptor that bubblewrap's own processes keep open as long as the command runs; the
-    /// command itself does not get it.
-    pub fn wrap(&self, command: &Command, held: Option<i32>) -> Result<Confined> {
+    /// `lock` is the descriptor of the sandbox's lock, which a command without namespaces holds as others
+    /// do. One with namespaces is killed when we end.
+    pub fn wrap(&self, command: &Command, lock: i32) -> Result<Confined> {
         check::places(&self.name, &self.places)?;
+        match self.wish.level {
+            Level::Full => self.wrap_fully(command),
+            Level::Landlock => self.wrap_alone(command, lock),
+        }
+    }
+
+    /// Landlock and seccomp alone: our own program, which becomes the command.
+    fn wrap_alone(&self, command: &Command, lock: i32) -> Result<Confined> {
+        alone::make_scratch(&self.places)?;
+        let policy = alone::policy(&self.wish, &self.places, lock);
+        let policy = serde_json::to_string(&policy).map_err(std::io::Error::from);
+        #[expect(clippy::disallowed_methods, reason = "the launcher")]
+        let mut run = Command::new(process::ourselves()?);
+        run.arg(policy::JOB).arg(policy.doing(|| "write the policy".into())?).arg("--");
+        run.arg(command.get_program()).args(command.get_args());
+        run.env_clear().envs(self.variables(command, &settings::home()?));
+        run.envs(alone::variables(&self.places));
+        run.current_dir(command.get_current_dir().unwrap_or(&self.places.folder));
+        let pointer = Some(alone::Pointer::of(&self.places.folder)?);
+        let held = Held { pointer, ..Held::default() };
+        Ok(Confined { command: run, descriptors: Vec::new(), held })
+    }
+
+    /// Namespaces and mounts by bubblewrap, with Landlock and seccomp inside.
+    fn wrap_fully(&self, command: &Command) -> Result<Confined> {
         let home = settings::home()?;
         let ourselves = process::ourselves()?;
         let bubblewrap = machine::bubblewrap(&self.untrusted());
@@ -164,18 +223,18 @@ impl Walls {
         let policy = serde_json::to_string(&policy).map_err(std::io::Error::from);
         #[expect(clippy::disallowed_methods, reason = "the launcher")]
         let mut run = Command::new("/bin/sh");
-        run.args(["-c", IGNORING, "sh"])
-            .arg(bubblewrap)
-            .args(mounts::namespaces(self.wish.network));
-        run.arg("--die-with-parent");
-        run.args(held.iter().flat_map(|number| ["--sync-fd".into(), number.to_string()]));
+        run.args(["-c", IGNORING, "sh"]).arg(bubblewrap);
+        run.args(mounts::namespaces(self.wish.network));
+        let (said, says) = std::io::pipe().doing(|| "make a pipe".into())?;
+        run.args(["--die-with-parent", "--info-fd"]).arg(INFO_FD.to_string());
         run.args(view.options());
         run.arg("--chdir").arg(command.get_current_dir().unwrap_or(&self.places.folder));
         run.args(["--", mounts::PROGRAM, policy::JOB]);
         run.arg(policy.doing(|| "write the policy".into())?).arg("--");
         run.arg(command.get_program()).args(command.get_args());
         run.env_clear().envs(self.variables(command, &home)).current_dir("/");
-        Ok(Confined { command: run, held: Held { proxy: open } })
+        let held = Held { proxy: open, pointer: None, said: Some(said) };
+        Ok(Confined { command: run, descriptors: vec![(says.into(), INFO_FD)], held })
     }
 
     fn lacking(&self, lack: &machine::Lack) -> Error {
@@ -204,6 +263,7 @@ impl Walls {
             // Where the network is off, the namespace has only a loopback device of its own.
             internet_sockets: true,
             heeded: heeded.collect(),
+            kept: Vec::new(),
             proxy,
         };
         view.grant(&mut policy);
@@ -240,6 +300,11 @@ impl Walls {
             "confined: writes only in this sandbox; {network}; home hidden \
              (git sandbox doctor --confine)"
         )
+    }
+
+    /// What these walls do not stop, although the full ones would.
+    pub fn warning(&self) -> Option<&'static str> {
+        (self.wish.level == Level::Landlock).then_some(alone::WARNING)
     }
 }
 

@@ -11,7 +11,7 @@ use crate::sandbox::record::Network;
 
 /// Parts of the system that every program needs. `/nix` and `/var/lib` hold sockets of services that
 /// do as they are told, so only the parts that programs read are shown.
-const SYSTEM: [&str; 17] = [
+pub const SYSTEM: [&str; 17] = [
     "/usr",
     "/bin",
     "/sbin",
@@ -187,7 +187,7 @@ fn system(path: &Path) -> Option<Mount> {
 }
 
 /// Folders of objects that a repository borrows from others, as git follows them.
-fn borrowed(objects: &Path, depth: u8) -> Vec<PathBuf> {
+pub fn borrowed(objects: &Path, depth: u8) -> Vec<PathBuf> {
     let text = fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let found = lines.filter_map(|line| objects.join(line).canonicalize().ok());

@@ -22,6 +22,8 @@ pub struct Policy {
     pub internet_sockets: bool,
     /// Signals that bubblewrap ignores so that it outlives them, and that the command does not.
     pub heeded: Vec<i32>,
+    /// Descriptors that the command keeps besides stdin, stdout and stderr.
+    pub kept: Vec<i32>,
     /// The socket of the proxy that reaches named hosts, and the port that leads to it inside.
     pub proxy: Option<Proxy>,
 }

@@ -1,0 +1,105 @@
+//! Landlock without namespaces, for machines that do not let a user make any.
+//!
+//! There are no mounts, so the quarantine cannot stand in the place of the common dir: variables lead git
+//! to it. The folder's `.git` keeps leading to the repository, out of the command's reach; the command
+//! can replace it, though, which is noticed and undone when it ends.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::files;
+use super::mounts::{SYSTEM, borrowed};
+use super::policy::Policy;
+use super::wish::{Places, Wish};
+use crate::error::{Doing, Result};
+use crate::sandbox::record::Network;
+use crate::sys::{file, path, random};
+
+/// What this level does not stop.
+pub const WARNING: &str = "'landlock' cannot keep the command from changing modes and times of your \
+    files, from seeing your processes, or from replacing the folder's '.git': do not run git there \
+    meanwhile";
+
+/// The rules for a command in these places, which keeps the descriptor of its lock.
+pub fn policy(wish: &Wish, places: &Places, lock: i32) -> Policy {
+    let objects = places.common.join("objects");
+    let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
+    read.extend(["/proc", "/run/systemd/resolve"].map(PathBuf::from));
+    read.extend(wish.read.iter().cloned());
+    read.extend(borrowed(&objects, 0));
+    read.push(objects);
+    let mut write = vec![places.folder.clone(), places.quarantine.clone()];
+    write.extend(wish.write.iter().cloned());
+    Policy {
+        read,
+        write,
+        landlock: files::version(),
+        unix_sockets: false,
+        internet_sockets: wish.network == Network::On,
+        heeded: Vec::new(),
+        kept: vec![lock],
+        proxy: None,
+    }
+}
+
+/// The variables that lead git to the quarantine, and other programs to a folder for their files.
+pub fn variables(places: &Places) -> [(OsString, OsString); 3] {
+    let private = private(places);
+    [
+        ("GIT_DIR".into(), private.into()),
+        ("GIT_WORK_TREE".into(), places.folder.clone().into()),
+        ("TMPDIR".into(), scratch(places).into()),
+    ]
+}
+
+/// The private git dir of the sandbox in its quarantine.
+fn private(places: &Places) -> PathBuf {
+    let id = places.entry.file_name().unwrap_or_default();
+    places.quarantine.join("worktrees").join(id)
+}
+
+fn scratch(places: &Places) -> PathBuf {
+    places.quarantine.join("tmp")
+}
+
+/// Makes the folder for files of the moment; what is there already must be a folder.
+pub fn make_scratch(places: &Places) -> Result<()> {
+    let folder = scratch(places);
+    match folder.symlink_metadata() {
+        Ok(found) if found.is_dir() => Ok(()),
+        _ => DirBuilder::new().mode(0o700).create(&folder).at("create", &folder),
+    }
+}
+
+/// The pointer of a sandbox's folder as it was before the command.
+#[derive(Debug)]
+pub struct Pointer {
+    path: PathBuf,
+    bytes: Vec<u8>,
+}
+
+impl Pointer {
+    /// Remembers the pointer of a folder.
+    pub fn of(folder: &Path) -> Result<Pointer> {
+        let path = folder.join(".git");
+        let bytes = file::read_small(&path).at("read", &path)?;
+        Ok(Pointer { path, bytes })
+    }
+
+    /// Writes the pointer anew if it is not what it was. What stands in its place is moved aside, and
+    /// returned; nothing of it is deleted.
+    pub fn put_back(&self) -> Result<Option<PathBuf>> {
+        let is_file = self.path.symlink_metadata().is_ok_and(|found| found.is_file());
+        if is_file && file::read_small(&self.path).is_ok_and(|bytes| bytes == self.bytes) {
+            return Ok(None);
+        }
+        let aside = self.path.with_file_name(format!("replaced-git-{}", random::hex()?));
+        if path::presence(&self.path) != path::Presence::Absent {
+            fs::rename(&self.path, &aside).at("move", &self.path)?;
+        }
+        file::replace(&self.path, &self.bytes)?;
+        Ok(Some(aside))
+    }
+}
