@@ -50,11 +50,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let spares = spare::wanted(&repo.config)? > 0;
     let maker = Maker { repo: &repo, root, out: *out, now: clock::now()?, author };
     let behind = (!args.has(&WITH_CHANGES)).then(|| changes_here(&repo)).flatten();
-    let mut lock = Some(lock);
     let mut outcomes = Vec::new();
     let mut code = 0;
-    for wish in &wishes {
-        let outcome = maker.ensure(wish, lock.take())?;
+    maker.ensure_all(&wishes, lock, |outcome| {
         let takes_over = what.is_some() && !args.has(&BACKGROUND);
         narrate(&outcome, takes_over, *out);
         for trouble in &outcome.troubles {
@@ -70,7 +68,8 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
             signals::check()?;
         }
         outcomes.push(outcome);
-    }
+        Ok(())
+    })?;
     if outcomes.iter().any(|outcome| matches!(outcome.action, Action::Created(_))) {
         tell_what_stays(behind, *out);
     }

@@ -182,6 +182,13 @@ impl Index {
         records
     }
 
+    /// Whether it is the commit of a submodule, without any flag.
+    pub fn is_submodule(&self, number: usize) -> bool {
+        let flags = half(&self.bytes, self.entries[number].start + 4 * SEEN + self.id);
+        let unflagged = |flags: u16| flags & (ASSUME_VALID | EXTENDED | STAGE) == 0;
+        self.mode(number) == 0o160_000 && flags.is_some_and(unflagged)
+    }
+
     /// Whether the file that git put there is empty.
     pub fn is_empty(&self, number: usize) -> bool {
         const SHA1: &str = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";

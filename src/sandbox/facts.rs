@@ -74,11 +74,23 @@ pub fn facts(
     std::thread::scope(|scope| {
         let only_here = scope.spawn(|| only_here().map_err(|error: Error| error.to_string()));
         let modules = || unsaved_module(&repo.git, &sandbox.entry).into_iter().collect();
-        let untouched = index.is_some_and(|index| is_untouched(&git, sandbox, index));
+        let strangers = index.and_then(|index| strangers(&git, sandbox, index));
         // While no git of ours works in there.
         let facts = Facts { users: users(), ..facts };
+        let untouched = strangers.as_ref().is_some_and(Vec::is_empty);
+        let ignored = strangers.filter(|_| !untouched).and_then(|found| all_ignored(&git, found));
         let facts = if untouched {
             Facts { nested: Ok(modules()), pristine: true, ignored: Some(Vec::new()), ..facts }
+        } else if let Some(ignored) = ignored {
+            // Only a folder can hold a repository.
+            let nested = match ignored.iter().any(|path| is_folder(path)) {
+                true => nested(&repo.git, &sandbox.path, &sandbox.entry),
+                false => Ok(modules()),
+            };
+            let precious = precious::files(&git, &repo.config, &ignored, main);
+            let precious = precious.map(|found| found.len() as u64);
+            let precious = precious.map_err(|error| error.to_string());
+            Facts { nested, precious, pristine: true, ignored: Some(ignored), ..facts }
         } else {
             let files = scope.spawn(|| files(&git, &repo.config, main));
             let hidden = scope.spawn(|| hidden(&git, sandbox, index));
@@ -116,9 +128,9 @@ pub fn for_a_move(
     }
 }
 
-/// Whether its files are those of its commit and nothing else: then there is no change, no edit that
-/// is hidden, no ignored file and no repository inside.
-fn is_untouched(git: &Git, sandbox: &Sandbox, index: &Index) -> bool {
+/// What is in it besides the files of its commit; `None` unless these are all there, as git put them
+/// there. Then there is no change and no edit that is hidden.
+fn strangers(git: &Git, sandbox: &Sandbox, index: &Index) -> Option<Vec<PathBuf>> {
     let head = match &index.tree {
         Some(_) => git.look(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]),
         None => git.look([
@@ -137,9 +149,27 @@ fn is_untouched(git: &Git, sandbox: &Sandbox, index: &Index) -> bool {
     // Asked by a thread of its own: until a program has started, nothing else of ours goes on.
     std::thread::scope(|scope| {
         let head = scope.spawn(|| head.ask());
-        let untouched = pristine::is_untouched(&sandbox.path, index);
-        untouched && head.join().is_ok_and(|head| head.is_ok_and(same))
+        let strangers = pristine::strangers(&sandbox.path, index);
+        strangers.filter(|_| head.join().is_ok_and(|head| head.is_ok_and(same)))
     })
+}
+
+/// The same paths, if git ignores each of them.
+fn all_ignored(git: &Git, paths: Vec<PathBuf>) -> Option<Vec<PathBuf>> {
+    // For more of them git's status takes no longer.
+    const MOST: usize = 1000;
+    if paths.len() > MOST {
+        return None;
+    }
+    let named = paths.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"]);
+    let answer =
+        git.look(["check-ignore", "-z", "--stdin"]).ask_with(named.collect::<Vec<_>>().concat());
+    let told = porcelain::paths(&answer.ok().filter(Answer::ok)?.stdout);
+    (told == paths).then_some(paths)
+}
+
+fn is_folder(path: &Path) -> bool {
+    path.as_os_str().as_bytes().ends_with(b"/")
 }
 
 /// What forbids moving a folder that git knows nothing of.

@@ -1,18 +1,21 @@
-//! Proof that a folder holds exactly the files that git put there, and nothing else.
+//! Proof that a folder holds all files that git put there, as git put them there, and what else it holds.
 //!
-//! Every file of the index is there with the times, owner, number and size that git wrote down, was
-//! older than the index by then, and there is no other file: git status could say no more about
-//! them. Folders are entered by descriptor, never through a symlink. A no proves nothing: any file
-//! that git does not know, an ignored one too, any doubt, is a no, and then git is asked.
+//! Every file of the index is there with the times, owner, number and size that git wrote down, and was
+//! older than the index by then; submodules are not checked out. git status could say no more about
+//! them. Folders are entered by descriptor, never through a symlink. Any doubt is no proof, and then git
+//! is asked.
 
-use std::ffi::CString;
+use std::collections::HashSet;
+use std::ffi::{CStr, CString, OsString};
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, openat, statat};
 
 use crate::git::index::{Index, Seen};
 
@@ -26,17 +29,21 @@ struct Folder<'a> {
     path: &'a [u8],
     /// Its files, by their numbers in the index.
     files: Vec<usize>,
-    /// How many folders it has.
-    folders: usize,
+    /// Its submodules, by their numbers in the index.
+    submodules: Vec<usize>,
+    /// The names of its folders.
+    folders: Vec<&'a [u8]>,
 }
 
-/// Whether there is nothing in a folder but what git put there, as it put it there.
-pub fn is_untouched(folder: &Path, index: &Index) -> bool {
-    let Some(top) = open_top(folder) else { return false };
+/// Finds what is in a folder besides what git put there: relative paths, those of folders with a `/` at
+/// the end. `None` unless everything is there that git put there, as it put it there.
+pub fn strangers(folder: &Path, index: &Index) -> Option<Vec<PathBuf>> {
+    let top = open_top(folder)?;
     let mut folders = Vec::new();
     if index.len() == 0 || !collect(index, 0..index.len(), 0, 0, &mut folders) {
-        return false;
+        return None;
     }
+    let found = Mutex::new(Vec::new());
     // The top last in the list, first in the work: what is new is mostly there.
     let (left, fine) = (AtomicUsize::new(folders.len()), AtomicBool::new(true));
     let work = || {
@@ -44,8 +51,12 @@ pub fn is_untouched(folder: &Path, index: &Index) -> bool {
             let next =
                 left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
             let Ok(number) = next else { return };
-            if !is_as_written(&top, index, &folders[number - 1]) {
-                fine.store(false, Ordering::Relaxed);
+            match others(&top, index, &folders[number - 1]) {
+                Some(others) if others.is_empty() => {}
+                Some(mut others) => {
+                    found.lock().unwrap_or_else(PoisonError::into_inner).append(&mut others);
+                }
+                None => fine.store(false, Ordering::Relaxed),
             }
         }
     };
@@ -56,7 +67,9 @@ pub fn is_untouched(folder: &Path, index: &Index) -> bool {
         }
         work();
     });
-    fine.into_inner()
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_unstable();
+    fine.into_inner().then_some(found)
 }
 
 /// Finds the folders of the entries in `range`, which share the first `lead` bytes of their paths.
@@ -68,12 +81,16 @@ fn collect<'a>(
     found: &mut Vec<Folder<'a>>,
 ) -> bool {
     let path = &index.path(range.start)[..lead];
-    let mut folder = Folder { path, files: Vec::new(), folders: 0 };
+    let (files, submodules, folders) = (Vec::new(), Vec::new(), Vec::new());
+    let mut folder = Folder { path, files, submodules, folders };
     let mut number = range.start;
     while number < range.end {
         let whole = index.path(number);
         let Some(slash) = whole[lead..].iter().position(|byte| *byte == b'/') else {
-            folder.files.push(number);
+            match index.is_submodule(number) {
+                true => folder.submodules.push(number),
+                false => folder.files.push(number),
+            }
             number += 1;
             continue;
         };
@@ -83,30 +100,60 @@ fn collect<'a>(
         if depth == DEEPEST || !collect(index, number..end, inner.len(), depth + 1, found) {
             return false;
         }
-        folder.folders += 1;
+        folder.folders.push(&whole[lead..lead + slash]);
         number = end;
     }
     found.push(folder);
     true
 }
 
-/// As many files and folders as in the index, and each of its files as git saw it: so no others.
-fn is_as_written(top: &OwnedFd, index: &Index, folder: &Folder) -> bool {
-    let Some(handle) = open(top, folder.path) else { return false };
-    let Ok(names) = Dir::read_from(&handle) else { return false };
-    let (mut files, mut folders) = (0, 0);
-    for entry in names {
-        let Ok(entry) = entry else { return false };
-        match (entry.file_name().to_bytes(), entry.file_type()) {
+/// What is in a folder besides its files and folders of the index; `None` unless each of those is as
+/// git put it there.
+fn others(top: &OwnedFd, index: &Index, folder: &Folder) -> Option<Vec<PathBuf>> {
+    let handle = open(top, folder.path)?;
+    let lead = folder.path.len();
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    for entry in Dir::read_from(&handle).ok()? {
+        let entry = entry.ok()?;
+        let name = entry.file_name();
+        match (name.to_bytes(), entry.file_type()) {
             (b"." | b"..", _) => {}
             (b".git", FileType::RegularFile) if folder.path.is_empty() => {}
-            (b".git", _) | (_, FileType::Unknown) => return false,
-            (_, FileType::Directory) => folders += 1,
-            _ => files += 1,
+            (b".git", _) | (_, FileType::Unknown) => return None,
+            (_, FileType::Directory) => folders.push(name.to_owned()),
+            _ => files.push(name.to_owned()),
         }
     }
-    let same = |number: &usize| is_file_as_written(&handle, index, *number, folder.path.len());
-    files == folder.files.len() && folders == folder.folders && folder.files.iter().all(same)
+    let as_written = |number: &usize| is_file_as_written(&handle, index, *number, lead);
+    let empty =
+        |number: &usize| index.name(*number, lead).is_some_and(|name| is_empty(&handle, name));
+    if !folder.files.iter().all(as_written) || !folder.submodules.iter().all(empty) {
+        return None;
+    }
+    // Each of its own was seen: as many as there are means that there are no others.
+    let known = folder.folders.len() + folder.submodules.len();
+    if files.len() == folder.files.len() && folders.len() == known {
+        return Some(Vec::new());
+    }
+    let of_index = |number: &usize| &index.path(*number)[lead..];
+    let mine: HashSet<&[u8]> = folder.files.iter().map(of_index).collect();
+    let inner = folder.submodules.iter().map(of_index).chain(folder.folders.iter().copied());
+    let inner: HashSet<&[u8]> = inner.collect();
+    let is_file = |name: &&CString| !mine.contains(name.to_bytes());
+    let is_folder = |name: &&CString| !inner.contains(name.to_bytes());
+    let path = |name: &CString, end: &[u8]| {
+        let bytes = [folder.path, name.to_bytes(), end].concat();
+        PathBuf::from(OsString::from_vec(bytes))
+    };
+    let files = files.iter().filter(is_file).map(|name| path(name, b""));
+    let folders = folders.iter().filter(is_folder).map(|name| path(name, b"/"));
+    Some(files.chain(folders).collect())
+}
+
+fn is_empty(folder: &OwnedFd, name: &CStr) -> bool {
+    let inside = openat(folder, name, FOLDER, Mode::empty()).and_then(Dir::read_from);
+    let names = |entry: DirEntry| matches!(entry.file_name().to_bytes(), b"." | b"..");
+    inside.is_ok_and(|mut inside| inside.all(|entry| entry.is_ok_and(names)))
 }
 
 /// Whether one file of the index, in the folder that its first `lead` bytes name, is as git put it

@@ -2,12 +2,22 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::fs;
-use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CStr, CString, OsString};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
+use rustix::io::Errno;
 
 use crate::sys::mounts::{self, Mount};
+
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
 
 /// A process that had not ended when it was looked at.
 #[derive(Clone, Debug, Default)]
@@ -50,20 +60,25 @@ impl Process {
     }
 
     fn read(pid: u32) -> Option<Process> {
-        let folder = PathBuf::from(format!("/proc/{pid}"));
-        let process = parse(pid, &fs::read(folder.join("stat")).ok()?)?;
-        let program = fs::read_link(folder.join("exe"));
-        // The kernel's own have no program, and are nowhere.
-        if program.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
-            return Some(process);
-        }
+        let folder = openat(CWD, format!("/proc/{pid}"), FOLDER, Mode::empty()).ok()?;
+        let process = parse(pid, &read_at(&folder, c"stat")?)?;
+        let program = match readlinkat(&folder, c"exe", Vec::new()) {
+            Ok(program) => path_of(program),
+            // The kernel's own have no program, and are nowhere. What cannot be read here cannot be read
+            // there either: one permission is for all.
+            Err(Errno::NOENT | Errno::ACCESS | Errno::PERM) => return Some(process),
+            Err(_) => PathBuf::new(),
+        };
         let (mut pipes, mut more_pipes) = ([None, None, None], Vec::new());
-        let links = ["cwd", "root"].map(|name| fs::read_link(folder.join(name)).ok());
-        let mut paths: Vec<PathBuf> =
-            links.into_iter().flatten().chain(program.as_ref().ok().cloned()).collect();
-        for file in fs::read_dir(folder.join("fd")).into_iter().flatten().flatten() {
-            let Ok(target) = fs::read_link(file.path()) else { continue };
-            let number = file.file_name().to_str().and_then(|name| name.parse::<usize>().ok());
+        let links = [c"cwd", c"root"].map(|name| readlinkat(&folder, name, Vec::new()).ok());
+        let mut paths: Vec<PathBuf> = links.into_iter().flatten().map(path_of).collect();
+        paths.push(program.clone());
+        let files = openat(&folder, c"fd", FOLDER, Mode::empty()).ok();
+        let names = files.as_ref().and_then(|files| Dir::read_from(files).ok());
+        for (file, folder) in names.into_iter().flatten().flatten().zip(files.iter().cycle()) {
+            let Ok(target) = readlinkat(folder, file.file_name(), Vec::new()) else { continue };
+            let target = path_of(target);
+            let number = file.file_name().to_str().ok().and_then(|name| name.parse::<usize>().ok());
             let is_pipe = target.as_os_str().as_bytes().starts_with(b"pipe:");
             match number.and_then(|number| pipes.get_mut(number)) {
                 Some(pipe) if is_pipe => *pipe = Some(target),
@@ -73,9 +88,20 @@ impl Process {
         }
         paths.retain(|path| path.is_absolute());
         let paths = paths.into_iter().map(without_deleted).collect();
-        let program = program.unwrap_or_default();
         Some(Process { program, paths, pipes, more_pipes, ..process })
     }
+}
+
+fn path_of(target: CString) -> PathBuf {
+    PathBuf::from(OsString::from_vec(target.into_bytes()))
+}
+
+/// Reads a file of the kernel's in a folder.
+fn read_at(folder: &OwnedFd, name: &CStr) -> Option<Vec<u8>> {
+    let file = openat(folder, name, OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut bytes = Vec::new();
+    File::from(file).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
 }
 
 /// What is mounted, by mount namespace. A process in a container, or below a bind mount, sees a folder
@@ -116,12 +142,32 @@ fn namespace(pid: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()
 }
 
-/// Returns every process that has not ended.
+/// Returns every process that has not ended, in the order of their ids. Several threads look: each look
+/// is a matter of many small calls.
 pub fn all() -> Vec<Process> {
+    /// How many a thread takes at once.
+    const PORTION: usize = 16;
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut views = Views::default();
-    pids.filter_map(|pid| views.look_at(pid)).collect()
+    let pids: Vec<u32> = pids.collect();
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(pids.len())));
+    let look = || {
+        let (mut views, mut mine) = (Views::default(), Vec::new());
+        while let Some(portion) = pids.chunks(PORTION).nth(next.fetch_add(1, Ordering::Relaxed)) {
+            mine.extend(portion.iter().filter_map(|pid| views.look_at(*pid)));
+        }
+        found.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
+    };
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    thread::scope(|scope| {
+        for _ in 1..cores.min(pids.len().div_ceil(4 * PORTION)) {
+            scope.spawn(look);
+        }
+        look();
+    });
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_unstable_by_key(|process| process.pid);
+    found
 }
 
 /// From `/proc/<pid>/stat`: `<pid> (<name>) <state> <parent> <group> <session> ...`, where a name

@@ -128,8 +128,17 @@ fn every_key_that_the_program_reads_is_explained_and_no_other() {
 #[test]
 fn every_variable_of_ours_is_in_the_page() {
     // These are for the tests and between processes of ours.
-    let private =
-        ["NOW", "CRASH_AT", "PAUSE_AT", "SECOND", "LOG_SIZE", "SUPERVISED", "WINDOW", "OFF"];
+    let private = [
+        "NOW",
+        "CRASH_AT",
+        "PAUSE_AT",
+        "SECOND",
+        "LOG_SIZE",
+        "SUPERVISED",
+        "WINDOW",
+        "OFF",
+        "DONOR_FILES",
+    ];
     let private = private.map(|end| format!("GIT_SANDBOX_{end}"));
     let page = page();
     for variable in words_in_source("GIT_SANDBOX_") {

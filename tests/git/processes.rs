@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::time::Duration;
 
 use crate::fixture::Test;
+use crate::fixture::files::write;
 
 /// What is run, after these, and the gits that it starts, sorted.
 const TABLE: &[(&str, &[&str], &[&str])] = &[
@@ -102,4 +103,39 @@ fn a_spare_saves_the_checkout() {
         assert_eq!(started(&test, command), *wanted, "{command}");
         assert_eq!(test.sandboxes().len(), 1);
     }
+}
+
+#[test]
+fn neither_ignored_files_nor_submodules_cost_a_status() {
+    let test = Test::new();
+    test.init("lib", &[]);
+    test.git(&["submodule", "--quiet", "add", "../lib", "in/lib"]);
+    write(&test.app().join(".gitignore"), "*.o\n/build/\n");
+    test.git(&["add", "."]);
+    test.git(&["commit", "--quiet", "-m", "submodule"]);
+    started(&test, "new fix");
+    let path = test.at("fix");
+    write(&path.join("in/a.o"), "built\n");
+    write(&path.join("build/deep/b"), "built\n");
+    settle(&test);
+    let wanted = [
+        "check-ignore",
+        "config",
+        "ls-files",
+        "rev-parse",
+        "update-ref",
+        "update-ref",
+        "worktree list",
+    ];
+    assert_eq!(started(&test, "rm fix"), wanted);
+    test.run(&["restore", "fix"]).output();
+    let there = ["in/a.o", "build/deep/b"].map(|name| path.join(name).is_file());
+    assert_eq!(there, [true, true]);
+    // An untracked file beside them is work.
+    write(&path.join("notes"), "mine\n");
+    let output = test.run(&["rm", "fix"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("worktree has 1 uncommitted change\n"), "{said}");
+    assert!(path.join("notes").is_file());
 }

@@ -219,3 +219,52 @@ fn a_first_new_that_ends_while_the_second_looks_is_resumed() {
     assert_eq!(output.status.code(), Some(0));
     all_clean(test, 1);
 }
+
+#[test]
+fn a_pool_is_checked_out_at_once() {
+    let slow = Slow::new();
+    let test = &slow.test;
+    // Each checkout waits for the other.
+    for pipe in ["one", "two"] {
+        test.pipe(pipe);
+    }
+    let smudge = test.script(
+        "smudge",
+        "case $PWD in\n\
+         */job-1) echo >\"$HOME/one\"; cat \"$HOME/two\" >&2;;\n\
+         */job-2) cat \"$HOME/one\" >&2; echo >\"$HOME/two\";;\n\
+         esac\n\
+         cat",
+    );
+    test.git(&["config", "filter.slow.smudge", &smudge.to_string_lossy()]);
+    let output = test.run(&["new", "job", "--count", "3", "Race"]).output();
+    assert!(output.status.success());
+    let paths = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(paths, test.expand("$ROOT/job-1\n$ROOT/job-2\n$ROOT/job-3\n"));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let told: Vec<&str> = stderr.lines().filter(|line| !line.is_empty()).collect();
+    let wanted = [1, 2, 3].map(|number| {
+        format!("created sandbox 'job-{number}': new branch 'job-{number}' from 'main'")
+    });
+    assert_eq!(told, wanted);
+    all_clean(test, 3);
+}
+
+#[test]
+fn a_pool_tells_what_was_made_beside_a_checkout_that_failed() {
+    let slow = Slow::new();
+    let test = &slow.test;
+    let smudge = test.script("smudge", "case $PWD in */job-1) exit 1;; esac\ncat");
+    test.git(&["config", "filter.slow.smudge", &smudge.to_string_lossy()]);
+    let output = test.run(&["new", "job", "--count", "5"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    let told = String::from_utf8(output.stdout).unwrap();
+    let made: Vec<String> = test.sandboxes();
+    assert!(!made.contains(&"job-1".to_owned()), "{made:?}");
+    assert_eq!(told.lines().count(), made.len());
+    assert!(!test.branches().contains(&"job-1".to_owned()));
+    for name in &made {
+        assert!(told.lines().any(|path| *path == *test.at(name).to_string_lossy()), "{name}");
+        assert_eq!(test.git_in(&test.at(name), &["status", "--porcelain"]), "");
+    }
+}

@@ -21,6 +21,7 @@ pub mod rollback;
 
 mod finish;
 mod persist;
+mod pool;
 mod pull;
 mod resume;
 mod take;
@@ -143,7 +144,17 @@ pub struct Maker<'a> {
 
 impl Maker<'_> {
     /// Creates the sandbox, or resumes the one that is there. The repository lock may be held already.
-    pub fn ensure(&self, wish: &Wish, mut held: Option<Lock>) -> Result<Outcome> {
+    pub fn ensure(&self, wish: &Wish, held: Option<Lock>) -> Result<Outcome> {
+        self.ensure_then(wish, held, &|| ())
+    }
+
+    /// The same; calls `registered` when only the files of a new one are missing.
+    fn ensure_then(
+        &self,
+        wish: &Wish,
+        mut held: Option<Lock>,
+        registered: &dyn Fn(),
+    ) -> Result<Outcome> {
         let mut before = Facts::default();
         loop {
             let lock = held.take().map_or_else(|| self.repo.lock(self.out), Ok)?;
@@ -160,7 +171,7 @@ impl Maker<'_> {
                     let found = question.answer()?;
                     if let Some(on_remote) = found.on_remote {
                         drop(git);
-                        return self.ensure(&wish.on(on_remote), Some(lock));
+                        return self.ensure_then(&wish.on(on_remote), Some(lock), registered);
                     }
                     (found.target, found.several)
                 }
@@ -213,6 +224,7 @@ impl Maker<'_> {
                         None => target,
                     };
                     drop((trash, git));
+                    let lock = (lock, registered);
                     let made = self.create(wish, &before, &target, &worktrees, &place, lock);
                     return made.map(|it| rooted(it, &place));
                 }
@@ -220,7 +232,7 @@ impl Maker<'_> {
         }
     }
 
-    /// The first half, under the repository lock.
+    /// The first half under the repository lock, the second once it is released and that was told.
     fn create(
         &self,
         wish: &Wish,
@@ -228,7 +240,7 @@ impl Maker<'_> {
         target: &Target,
         worktrees: &Worktrees,
         place: &Place,
-        lock: Lock,
+        (lock, registered): (Lock, &dyn Fn()),
     ) -> Result<Outcome> {
         let start = Start::of(self.repo, wish.from.as_deref(), target, worktrees)?;
         let carry = wish.with_changes.then(|| Carry::of(self.repo)).transpose()?;
@@ -276,6 +288,7 @@ impl Maker<'_> {
         drop(git);
         drop(home);
         drop(lock);
+        registered();
         let folder = path.file_name().unwrap_or_default();
         if folder != OsStr::new(&wish.folder) {
             let folder = folder.to_string_lossy();

@@ -76,10 +76,16 @@ fn users_attributes(repo: &Repo) -> Option<PathBuf> {
     config.map(|config| config.join("git/attributes"))
 }
 
-/// The mask can only be read by setting it.
+/// The mask for modes. It can only be read by setting it, which other threads would notice: asked once,
+/// before there are any.
 fn umask() -> rustix::fs::RawMode {
-    use rustix::fs::Mode;
-    let mask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
-    rustix::process::umask(mask);
-    mask.as_raw_mode()
+    use std::sync::OnceLock;
+
+    use rustix::fs::{Mode, RawMode};
+    static MASK: OnceLock<RawMode> = OnceLock::new();
+    *MASK.get_or_init(|| {
+        let mask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+        rustix::process::umask(mask);
+        mask.as_raw_mode()
+    })
 }
