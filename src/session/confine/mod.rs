@@ -10,9 +10,13 @@
 //! three holds by itself where it can, so that a hole in one is not a way out.
 
 mod alone;
+#[cfg(target_os = "linux")]
 mod calls;
 mod check;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 pub mod environment;
+#[cfg(target_os = "linux")]
 mod files;
 mod forward;
 pub mod inside;
@@ -35,6 +39,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+#[cfg(not(target_os = "linux"))]
+use self::elsewhere::{calls, files};
 pub use self::wish::{Places, Wish};
 use crate::error::{Doing, Error, Result};
 pub use crate::sandbox::record::{Level, Network};
