@@ -244,7 +244,9 @@ fn a_pool_is_checked_out_at_once() {
     let stderr = String::from_utf8(output.stderr).unwrap();
     let told: Vec<&str> = stderr.lines().filter(|line| !line.is_empty()).collect();
     let wanted = [1, 2, 3].map(|number| {
-        format!("created sandbox 'job-{number}': new branch 'job-{number}' from 'main'")
+        format!(
+            "created sandbox 'job-{number}' for \"Race\": new branch 'job-{number}' from 'main'"
+        )
     });
     assert_eq!(told, wanted);
     all_clean(test, 3);
