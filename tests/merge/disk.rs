@@ -8,34 +8,29 @@ use super::crash::next;
 use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
 use crate::fixture::merge::{Scene, Target};
-use crate::fixture::mount::Mount;
+use crate::fixture::mount::{Mount, alone};
 
 const PAGE: u64 = 4096;
 /// More pages than a merge needs.
 const MANY: u64 = 400;
 
 /// Moves a folder to a file system of its own.
-fn on_its_own(folder: &Path) -> Option<Mount> {
+fn on_its_own(folder: &Path) -> Mount {
     let away = folder.with_file_name("away");
     fs::rename(folder, &away).unwrap();
-    let Some(mount) = Mount::on(folder) else {
-        fs::remove_dir(folder).unwrap();
-        fs::rename(&away, folder).unwrap();
-        return None;
-    };
+    let mount = Mount::on(folder);
     let copy = Command::new("cp").arg("-a").arg(away.join(".")).arg(folder).status();
     assert!(copy.unwrap().success());
     fs::remove_dir_all(away).unwrap();
-    Some(mount)
+    mount
 }
 
 /// Gives a file system so many free pages.
 #[track_caller]
-fn leave(folder: &Path, pages: u64) {
-    let stat = rustix::fs::statvfs(folder).unwrap();
+fn leave(mount: &Mount, pages: u64) {
+    let stat = rustix::fs::statvfs(&mount.0).unwrap();
     let size = (stat.f_blocks - stat.f_bfree) * stat.f_frsize + pages * PAGE;
-    let option = format!("remount,size={size}");
-    assert!(Command::new("mount").args(["-o", &option]).arg(folder).status().unwrap().success());
+    mount.change(&format!("size={size}"));
 }
 
 /// Everything of the target's checkout.
@@ -61,15 +56,14 @@ fn with_ever_more_room(scene: impl Fn() -> Scene, folder: impl Fn(&Scene) -> Pat
         write(&test.app().join("a"), "staged\n");
         test.git(&["add", "a"]);
         write(&test.app().join("a"), "unstaged\n");
-        let folder = folder(&scene);
-        let Some(mount) = on_its_own(&folder) else { return };
+        let mount = on_its_own(&folder(&scene));
         test.git(&["status"]);
         test.git_in(&scene.path, &["status"]);
         let (old, before, aim) = (scene.commit("dev"), scene.state(), target(&scene));
-        leave(&folder, pages);
+        leave(&mount, pages);
         let output = test.run(&["merge", "box", "--keep"]).output();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        leave(&folder, MANY);
+        leave(&mount, MANY);
         let told = next(&scene);
         let landed = scene.commit("dev") != old;
         assert!(landed || !output.status.success(), "{said}{told}");
@@ -97,15 +91,15 @@ fn with_ever_more_room(scene: impl Fn() -> Scene, folder: impl Fn(&Scene) -> Pat
 
 #[test]
 fn a_full_disk_of_the_repository_at_any_step_of_a_fast_forward() {
-    with_ever_more_room(|| Scene::new(Target::Here), |scene| scene.test.app());
+    alone(|| with_ever_more_room(|| Scene::new(Target::Here), |scene| scene.test.app()));
 }
 
 #[test]
 fn a_full_disk_of_the_repository_at_any_step_of_a_merge() {
-    with_ever_more_room(|| Scene::diverged(Target::Here), |scene| scene.test.app());
+    alone(|| with_ever_more_room(|| Scene::diverged(Target::Here), |scene| scene.test.app()));
 }
 
 #[test]
 fn a_full_disk_of_the_sandboxes_at_any_step_of_a_merge() {
-    with_ever_more_room(|| Scene::diverged(Target::Here), |scene| scene.test.root());
+    alone(|| with_ever_more_room(|| Scene::diverged(Target::Here), |scene| scene.test.root()));
 }

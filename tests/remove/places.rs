@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use crate::fixture::Test;
 use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
-use crate::fixture::mount::Mount;
+use crate::fixture::mount::{Mount, alone};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::state::{collect_garbage, main_checkout, state};
+use crate::fixture::tools::not_tested;
 use crate::fixture::trash::{REMOVED, trashed};
 
 const FORCES: [&[&str]; 3] = [&[], &["--force"], &["--force", "--force"]];
@@ -103,38 +104,42 @@ fn one_around_a_worktree_of_another_repository_is_kept_with_it() {
 
 #[test]
 fn one_around_a_mount_point_is_refused_however_forced() {
-    let test = repository(Format::Files).unwrap();
-    let path = test.new_sandbox(&["box"]);
-    let Some(mount) = Mount::on(&path.join("build/a mount")) else { return };
-    write(&mount.0.join("file"), "mounted\n");
-    let before = tree(&test.home, &["sandbox.lock"]);
-    for force in FORCES {
-        test.run(&[&["rm"], force, &["box"]].concat())
+    alone(|| {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        let mount = Mount::on(&path.join("build/a mount"));
+        write(&mount.0.join("file"), "mounted\n");
+        let before = tree(&test.home, &["sandbox.lock"]);
+        for force in FORCES {
+            test.run(&[&["rm"], force, &["box"]].concat())
             .stderr(
                 "error: cannot remove 'box': contains the mount point '$ROOT/box/build/a mount'\n",
             )
             .code(1);
-    }
-    same(&tree(&test.home, &["sandbox.lock"]), &before);
-    drop(mount);
-    test.run(&["rm", "box"]).stderr(REMOVED).ok();
-    assert!(!path.exists());
+        }
+        same(&tree(&test.home, &["sandbox.lock"]), &before);
+        drop(mount);
+        test.run(&["rm", "box"]).stderr(REMOVED).ok();
+        assert!(!path.exists());
+    });
 }
 
 #[test]
 fn one_that_is_a_mount_point_itself_is_refused_with_nothing_changed() {
-    let test = repository(Format::Files).unwrap();
-    let Some(mount) = Mount::on(&test.home.join("stick/box")) else { return };
-    let at = mount.0.display().to_string();
-    test.git(&["worktree", "add", "--quiet", "-b", "box", &at]);
-    let before = tree(&test.home, &["sandbox.lock"]);
-    for force in FORCES {
-        let output = test.run(&[&["rm"], force, &["box"]].concat()).output();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.starts_with("error: cannot remove 'box': "), "{said}");
-        same(&tree(&test.home, &["sandbox.lock"]), &before);
-    }
+    alone(|| {
+        let test = repository(Format::Files).unwrap();
+        let mount = Mount::on(&test.home.join("stick/box"));
+        let at = mount.0.display().to_string();
+        test.git(&["worktree", "add", "--quiet", "-b", "box", &at]);
+        let before = tree(&test.home, &["sandbox.lock"]);
+        for force in FORCES {
+            let output = test.run(&[&["rm"], force, &["box"]].concat()).output();
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            assert!(said.starts_with("error: cannot remove 'box': "), "{said}");
+            same(&tree(&test.home, &["sandbox.lock"]), &before);
+        }
+    });
 }
 
 #[test]
@@ -143,7 +148,7 @@ fn one_on_another_file_system_has_its_trash_beside_it() {
     let disk = tempfile::tempdir_in("/var/tmp").unwrap();
     let device = |path: &Path| fs::metadata(path).unwrap().dev();
     if device(disk.path()) == device(&test.home) {
-        eprintln!("SKIPPED: TMPDIR and /var/tmp are one file system, so nothing was tested");
+        not_tested("TMPDIR and /var/tmp are one file system");
         return;
     }
     let parent = disk.path().canonicalize().unwrap();

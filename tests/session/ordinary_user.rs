@@ -179,7 +179,8 @@ fn a_lock_whose_holder_cannot_be_read_counts() {
     let who = if user.is_other {
         "another process".to_owned()
     } else {
-        format!("{} suite", std::process::id())
+        let name = std::fs::read_to_string(format!("/proc/{}/comm", std::process::id())).unwrap();
+        format!("{} {}", std::process::id(), name.trim_end())
     };
     user.run(&["rm", "box"])
         .stderr(&format!(
