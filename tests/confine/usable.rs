@@ -280,3 +280,14 @@ fn the_keys_of_the_terminal_reach_the_command() {
     );
     assert!(shown.ends_with("got word\ncode=0\n"), "{shown}");
 }
+
+#[test]
+fn a_repository_that_appears_inside_is_warned_of_once() {
+    let Some(cell) = Cell::new() else { return };
+    let output = cell.confined(&[], "git init --quiet sub/deep");
+    let warning = "warning: a repository appeared at '$ROOT/box/sub/deep': git does there what its config says\n";
+    assert_eq!(String::from_utf8_lossy(&output.stderr), cell.lab.expand(&format!("{ON}{warning}")));
+    assert_eq!(output.status.code(), Some(0));
+    let output = cell.confined(&[], "true");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), ON);
+}

@@ -114,6 +114,7 @@ fn every_key_that_the_program_reads_is_explained_and_no_other() {
         "hooks",
         "confining",
         "incoming",
+        "nested",
     ];
     let files = files.map(|end| format!("sandbox.{end}"));
     let read = words_in_source("sandbox.").into_iter().filter(|key| !files.contains(key));

@@ -8,9 +8,9 @@ use crate::cli::spec::{CONFINE, CONTAINER, NETWORK, NO_CONFINE};
 use crate::cmd::context::Here;
 use crate::error::Result;
 use crate::lifecycle::quarantine::{Borrow, Quarantine};
-use crate::repo::Repo;
 use crate::repo::place::Place;
 use crate::repo::root::Root;
+use crate::repo::{Repo, nested};
 use crate::sandbox::{self, Sandbox, confined, in_use, record};
 use crate::session::confine::settings::{self, Asked};
 use crate::session::confine::{Level, Network, Places, Walls};
@@ -80,6 +80,7 @@ pub fn container(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<C
 /// Makes the quarantine of a sandbox or brings it up to date, for a command that is about to start. What
 /// an earlier one left is taken over first. While another command runs there, it stays as it is.
 pub fn prepare(here: &Here, sandbox: &Sandbox, borrow: Borrow, out: Out) -> Result<()> {
+    nested::remember(&sandbox.entry, &sandbox.path)?;
     let lock = here.repo.lock(out)?;
     let git = here.repo.git.holding(lock.file());
     let quarantine = Quarantine::of(&here.repo, &git, sandbox)?;
@@ -101,6 +102,12 @@ pub fn mounts(here: &Here, sandbox: &Sandbox) -> Result<Vec<Mount>> {
 /// Takes over what a command that has ended did behind walls. Where another one still runs there, that
 /// is left to it.
 pub fn take_over(entry: &Path, out: Out) -> Result<()> {
+    for folder in nested::appeared(entry) {
+        out.warn(&format!(
+            "a repository appeared at '{}': git does there what its config says",
+            folder.display()
+        ));
+    }
     if !confined::is_waiting(entry) {
         return Ok(());
     }
