@@ -9,9 +9,13 @@
 //! ([`inside`]), which applies Landlock and seccomp to itself and becomes the command. Each of the
 //! three holds by itself where it can, so that a hole in one is not a way out.
 
+#[cfg(target_os = "linux")]
 mod calls;
 mod check;
+#[cfg(not(target_os = "linux"))]
+mod elsewhere;
 pub mod environment;
+#[cfg(target_os = "linux")]
 mod files;
 mod forward;
 pub mod inside;
@@ -32,6 +36,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+#[cfg(not(target_os = "linux"))]
+use self::elsewhere::{calls, files};
 pub use self::wish::{Places, Wish};
 use crate::error::{Doing, Error, Result};
 pub use crate::sandbox::record::{Level, Network};
