@@ -1,31 +1,31 @@
-//! What stands in for Landlock and seccomp on systems that have neither: there, nothing can be confined.
+//! Systems other than Linux, which have neither Landlock nor seccomp: nothing can be confined there.
 
-/// Filters of system calls, which this system does not have.
+/// In place of the system call filters.
 pub mod calls {
     use crate::session::confine::policy::Policy;
+
+    /// Fails: there are no filters.
+    pub fn close(_policy: &Policy) -> Result<(), &'static str> {
+        Err("this system has no system call filters")
+    }
 
     /// Whether filters can be made.
     pub fn is_possible() -> bool {
         false
     }
-
-    /// Refuses, so that nothing runs that was to be confined.
-    pub fn close(_policy: &Policy) -> Result<(), String> {
-        Err("this system has no filters of system calls".into())
-    }
 }
 
-/// Rules for files, which this system does not have.
+/// In place of the kernel's rules about files.
 pub mod files {
     use crate::session::confine::policy::Policy;
 
-    /// The version of Landlock: none.
+    /// Returns 0: there is no Landlock.
     pub fn version() -> u8 {
         0
     }
 
-    /// Says that nothing is restricted.
-    pub fn restrict(_policy: &Policy) -> Result<bool, String> {
+    /// Restricts nothing, and says so.
+    pub fn restrict(_policy: &Policy) -> Result<bool, &'static str> {
         Ok(false)
     }
 }

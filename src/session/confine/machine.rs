@@ -51,7 +51,9 @@ impl Lack {
             }
             Lack::NoLandlock => "this kernel has no Landlock, or does not enable it".into(),
             Lack::NoFilters => {
-                format!("there are no system call filters for {}", std::env::consts::ARCH)
+                let (linux, os) = (cfg!(target_os = "linux"), std::env::consts::OS);
+                let which = if linux { std::env::consts::ARCH } else { os };
+                format!("there are no system call filters for {which}")
             }
         }
     }
