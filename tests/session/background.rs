@@ -249,8 +249,8 @@ fn the_background_needs_a_command_or_an_agent() {
             "error: option '--background' needs a command, or 'sandbox.agent'\n\
              usage: git sandbox run [--background] [--restart[=<n>]] [--tmux] [--all]\n\
              \x20                      [--next=<task>] [--author=<author>] [--confine[=<level>]]\n\
-             \x20                      [--no-confine] [--network=<reach>] [<name>]\n\
-             \x20                      [[--] <cmd>...]\n",
+             \x20                      [--no-confine] [--network=<reach>] [--container=<image>]\n\
+             \x20                      [<name>] [[--] <cmd>...]\n",
         )
         .code(129);
     lab.run(&["show", "--log", "box"])
@@ -266,8 +266,8 @@ fn background_and_tmux_exclude_each_other() {
             "error: options '--background' and '--tmux' cannot be used together\n\
              usage: git sandbox run [--background] [--restart[=<n>]] [--tmux] [--all]\n\
              \x20                      [--next=<task>] [--author=<author>] [--confine[=<level>]]\n\
-             \x20                      [--no-confine] [--network=<reach>] [<name>]\n\
-             \x20                      [[--] <cmd>...]\n",
+             \x20                      [--no-confine] [--network=<reach>] [--container=<image>]\n\
+             \x20                      [<name>] [[--] <cmd>...]\n",
         )
         .code(129);
 }
