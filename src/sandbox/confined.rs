@@ -10,6 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::error::Result;
+use crate::git::Git;
 use crate::repo::name;
 use crate::sandbox::{operation_in, record};
 
@@ -21,6 +23,33 @@ pub fn dir(entry: &Path) -> PathBuf {
 /// Whether there is a quarantine.
 pub fn is_there(entry: &Path) -> bool {
     dir(entry).symlink_metadata().is_ok()
+}
+
+/// The id by which refs keep what a quarantine names and borrows; none where there is no quarantine.
+pub fn recorded_id(entry: &Path) -> Option<String> {
+    record::read(entry).id.filter(|_| is_there(entry))
+}
+
+/// The ref that keeps what a quarantine borrows and what was taken from it.
+pub fn pin(id: &str) -> String {
+    format!("refs/sandbox/confined/{id}")
+}
+
+/// The ref for commits of a quarantine whose branch was moved outside.
+pub fn aside(id: &str) -> String {
+    format!("refs/sandbox/confined-heads/{id}")
+}
+
+/// Drops both refs, for a sandbox whose work is deleted for good. Git runs in the common dir.
+pub fn let_go(git: &Git, id: &str) -> Result<()> {
+    // A journal that was tampered with names no ref of another's.
+    if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Ok(());
+    }
+    for name in [pin(id), aside(id)] {
+        git.look(["update-ref", "--no-deref", "-d", &name]).done("drop what was kept")?;
+    }
+    Ok(())
 }
 
 /// Whether a quarantine names objects that were not taken over yet. What cannot be read counts.

@@ -108,6 +108,10 @@ pub struct Journal {
     pub orphan: bool,
     /// Whether it has files; not so where its folder was gone.
     pub has_tree: bool,
+    /// The sandbox's own id, where confined commands have left a quarantine: refs of that name keep what
+    /// they committed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confined: Option<String>,
     /// The ref that HEAD was on, in full.
     pub branch: Option<String>,
     /// Its commit, if it had one.

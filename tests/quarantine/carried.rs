@@ -99,3 +99,30 @@ fn a_second_name_of_the_private_git_dir_is_learned() {
     assert_eq!(it.git(&["rev-parse", "side"]), side);
     assert_eq!(it.git(&["status", "--short"]), "");
 }
+
+#[test]
+fn a_purge_lets_go_of_what_ran_inside() {
+    let (it, side) = filled();
+    let refs = || it.test.git(&["for-each-ref", "--format=%(refname)", "refs/sandbox"]);
+    let pins = refs();
+    assert!(pins.contains("refs/sandbox/confined/"), "{pins}");
+    succeeds(it.test.run(&["rm", "box"]));
+    assert!(refs().contains(&pins));
+    succeeds(it.test.run(&["reap", "--purge", "box", "--force"]));
+    assert_eq!(refs(), "");
+    it.test.git(&["branch", "-D", "box"]);
+    it.test.git(&["reflog", "expire", "--expire=now", "--all"]);
+    collect_garbage(&it.test);
+    let found = it.test.command("git", &it.test.app()).args(["cat-file", "-e", &side]).output();
+    assert!(!found.unwrap().status.success());
+}
+
+#[test]
+fn a_purge_from_the_vault_lets_go_of_what_ran_inside() {
+    let (it, _) = filled();
+    succeeds(it.test.run(&["rm", "box"]));
+    succeeds(reap(&it.test, 15, &[]));
+    assert!(trashed(&it.test).is_empty());
+    succeeds(it.test.run(&["reap", "--purge", "box", "--force"]));
+    assert_eq!(it.test.git(&["for-each-ref", "refs/sandbox"]), "");
+}

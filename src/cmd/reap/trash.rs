@@ -13,7 +13,6 @@ use crate::error::Result;
 use crate::lifecycle::trash::put_away::{self, Put};
 use crate::lifecycle::trash::{self, Item};
 use crate::lifecycle::vault::Vault;
-use crate::repo::kept;
 use crate::sandbox::in_use::{Processes, User};
 use crate::sandbox::journal::{Journal, Stage};
 use crate::sandbox::retention::AfterRemoval;
@@ -155,8 +154,7 @@ impl Reaper<'_> {
                 () => false,
             };
             if let Some(lock) = lock.filter(|_| purged) {
-                let git = here.repo.git.holding(lock.file());
-                kept::let_go(&git, &here.repo.common, &journal.id)?;
+                here.trash(lock).let_go(&journal)?;
             }
         }
         Ok(())

@@ -64,7 +64,7 @@ impl<'a> Quarantine<'a> {
 
     /// The ref that pins what the quarantine borrows.
     fn pin(&self) -> String {
-        format!("refs/sandbox/confined/{}", self.id)
+        confined::pin(&self.id)
     }
 
     fn fail(&self, why: impl Into<String>) -> Error {

@@ -271,7 +271,7 @@ impl Quarantine<'_> {
 
     /// Gives commits a ref of their own, because the branch was moved outside too.
     fn put_aside(&self, new: &str) -> Result<String> {
-        let name = format!("refs/sandbox/confined-heads/{}", self.id);
+        let name = confined::aside(&self.id);
         self.git.look(["update-ref", &name, new]).done("keep what ran inside")?;
         Ok(name)
     }

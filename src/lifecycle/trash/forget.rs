@@ -17,7 +17,7 @@ use crate::repo::{held, link};
 use crate::sandbox::holding::Holding;
 use crate::sandbox::journal::{Journal, Paused, Stage, Why};
 use crate::sandbox::mark::Pin;
-use crate::sandbox::{Sandbox, record};
+use crate::sandbox::{Sandbox, confined, record};
 use crate::sys::{clock, crash_point, delete, dir};
 
 /// Why a private git dir is not set aside.
@@ -151,6 +151,7 @@ impl Trash<'_> {
             common: Some(self.repo.common.clone()),
             orphan: false,
             has_tree: false,
+            confined: confined::recorded_id(entry),
             branch: self.head_ref(entry, sandbox.detached)?,
             head: sandbox.head.clone(),
             kept: kept.commit.clone(),

@@ -59,6 +59,7 @@ pub fn trash(folder: &Path, root: &Path, now: Time, why: Why) -> Result<String> 
         private,
         orphan: true,
         has_tree: true,
+        confined: None,
         branch: None,
         head: None,
         kept: None,

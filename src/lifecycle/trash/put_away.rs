@@ -12,7 +12,7 @@ use crate::repo::{held, kept};
 use crate::sandbox::in_use::Processes;
 use crate::sandbox::journal::{Journal, SET_ASIDE, Stage, TREE};
 use crate::sandbox::mark::{Pin, TRASH, Text};
-use crate::sandbox::{Sandbox, precious};
+use crate::sandbox::{Sandbox, confined, precious};
 use crate::sys::{crash_point, delete, dir, mounts};
 
 /// How putting an item away ended.
@@ -102,7 +102,16 @@ impl Trash<'_> {
     /// Deletes an item of the trash for good, with everything that was kept for it.
     pub fn purge(&self, item: &Item) -> Result<()> {
         purge(item)?;
-        kept::let_go(&self.git, &self.repo.common, &item.journal.id)
+        self.let_go(&item.journal)
+    }
+
+    /// Drops every ref that keeps work of an item that is gone for good.
+    pub fn let_go(&self, journal: &Journal) -> Result<()> {
+        let common = &self.repo.common;
+        if let Some(id) = &journal.confined {
+            confined::let_go(&self.git.at(common), id)?;
+        }
+        kept::let_go(&self.git, common, &journal.id)
     }
 }
 

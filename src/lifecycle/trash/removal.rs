@@ -19,10 +19,10 @@ use crate::repo::held::Held;
 use crate::repo::kept::{self, Kept};
 use crate::repo::link::{self, Half};
 use crate::repo::{held, name};
-use crate::sandbox::Sandbox;
 use crate::sandbox::journal::{Journal, Paused, Stage, TREE, Why};
 use crate::sandbox::mark::{Pin, Text};
 use crate::sandbox::verdict::{self, Facts};
+use crate::sandbox::{Sandbox, confined};
 use crate::sys::{clock, crash_point, dir, file, random};
 
 /// Where the list of refs that a rebase updates is set aside, in the private git dir.
@@ -138,6 +138,7 @@ impl Trash<'_> {
             common: Some(self.repo.common.clone()),
             orphan: false,
             has_tree: true,
+            confined: confined::recorded_id(entry),
             branch: self.head_ref(entry, sandbox.detached)?,
             head: sandbox.head.clone(),
             kept: kept.commit,
