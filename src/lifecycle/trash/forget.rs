@@ -15,10 +15,10 @@ use crate::lifecycle::trash::removal::new_id;
 use crate::repo::kept::{self, Kept};
 use crate::repo::{held, link};
 use crate::sandbox::holding::Holding;
-use crate::sandbox::journal::{Journal, Paused, Stage, Why};
+use crate::sandbox::journal::{Journal, Why};
 use crate::sandbox::mark::Pin;
-use crate::sandbox::{Sandbox, confined, record};
-use crate::sys::{clock, crash_point, delete, dir};
+use crate::sandbox::{Sandbox, record};
+use crate::sys::{crash_point, delete, dir};
 
 /// Why a private git dir is not set aside.
 #[derive(Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Trash<'_> {
     }
 
     fn prepare_to_forget(&self, sandbox: &Sandbox, pin: &Pin) -> Result<(Journal, Kept)> {
-        let (entry, reftable) = (&sandbox.entry, self.repo.is_reftable());
+        let entry = &sandbox.entry;
         let head = sandbox.head.as_deref();
         let mut held = held::held_by(&self.git, entry)?;
         held::add_staged(&self.git, entry, head, &mut held)?;
@@ -143,26 +143,9 @@ impl Trash<'_> {
         let only_here = (kept.only_here > 0).then_some(Holding::OnlyHere(kept.only_here));
         let staged = (staged > 0).then_some(Holding::Staged(staged));
         let journal = Journal {
-            stage: Stage::Removing,
-            id: pin.id.clone(),
-            name: sandbox.name(),
-            from: sandbox.path.clone(),
-            private: Some(entry.clone()),
-            common: Some(self.repo.common.clone()),
-            orphan: false,
             has_tree: false,
-            confined: confined::recorded_id(entry),
-            branch: self.head_ref(entry, sandbox.detached)?,
-            head: sandbox.head.clone(),
-            kept: kept.commit.clone(),
-            reftable,
-            refs: held::private_refs(&self.git, entry, reftable)?,
-            paused: Paused::default(),
-            fingerprint: None,
-            removed: clock::rfc3339(self.now),
-            why: Why::FolderGone,
-            ignored: None,
             holds: staged.into_iter().chain(only_here).collect(),
+            ..self.journal(sandbox, pin, kept.commit.clone(), Why::FolderGone)?
         };
         dir::make(&pin.at)?;
         journal.write(&pin.at)?;

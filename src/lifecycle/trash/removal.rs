@@ -109,7 +109,6 @@ impl Trash<'_> {
         pin: &Pin,
     ) -> Result<(Journal, u64)> {
         let entry = &sandbox.entry;
-        let reftable = self.repo.is_reftable();
         let mut held = held::held_by(&self.git, entry)?;
         if !facts.pristine {
             let staged = held::add_staged(&self.git, entry, sandbox.head.as_deref(), &mut held);
@@ -130,6 +129,28 @@ impl Trash<'_> {
         let ignored = facts.ignored.as_ref();
         let ignored = ignored.map(|paths| paths.iter().map(|path| Text::from(&**path)).collect());
         let journal = Journal {
+            paused: paused(entry),
+            ignored,
+            holds: verdict::holds(facts),
+            ..self.journal(sandbox, pin, kept.commit, why.clone())?
+        };
+        dir::make(&pin.at)?;
+        crash_point::reached();
+        journal.write(&pin.at)?;
+        crash_point::reached();
+        Ok((journal, kept.only_here))
+    }
+
+    /// The journal of a sandbox that is about to be removed, with everything that has to come back.
+    pub(super) fn journal(
+        &self,
+        sandbox: &Sandbox,
+        pin: &Pin,
+        kept: Option<String>,
+        why: Why,
+    ) -> Result<Journal> {
+        let (entry, reftable) = (&sandbox.entry, self.repo.is_reftable());
+        Ok(Journal {
             stage: Stage::Removing,
             id: pin.id.clone(),
             name: sandbox.name(),
@@ -141,21 +162,16 @@ impl Trash<'_> {
             confined: confined::recorded_id(entry),
             branch: self.head_ref(entry, sandbox.detached)?,
             head: sandbox.head.clone(),
-            kept: kept.commit,
+            kept,
             reftable,
             refs: held::private_refs(&self.git, entry, reftable)?,
-            paused: paused(entry),
+            paused: Paused::default(),
             fingerprint: None,
             removed: clock::rfc3339(self.now),
-            why: why.clone(),
-            ignored,
-            holds: verdict::holds(facts),
-        };
-        dir::make(&pin.at)?;
-        crash_point::reached();
-        journal.write(&pin.at)?;
-        crash_point::reached();
-        Ok((journal, kept.only_here))
+            why,
+            ignored: None,
+            holds: Vec::new(),
+        })
     }
 
     /// The ref that HEAD is on, in full, whatever its name; none for a detached HEAD.
