@@ -203,8 +203,8 @@ network of its own, in which only a proxy can be reached, as HTTPS_PROXY and HTT
 not heed these variables reach nothing, and it cannot make sockets of the Unix kind.
 
 What it has committed and staged is taken over when it has ended, or by the next command that looks: object ids
-and a pack that git has checked, and nothing else. Other branches, tags, stashes and an operation in progress stay
-inside, where the next confined command finds them; their commits are kept at `refs/sandbox/confined/`. If the
+and a pack that git has checked, and nothing else. Other branches, tags, stashes, an operation in progress
+and staged files that make no tree, a conflict above all, stay inside, where the next confined command finds them; their commits are kept at `refs/sandbox/confined/`. If the
 branch was moved outside meanwhile it stays as it is, and what ran inside is at `refs/sandbox/confined-heads/`.
 What is changed in config and hooks inside stays inside, for the next confined command too.
 The private git dir, `confined` in that of the sandbox, goes along with removal, restore, rename and the vault.

@@ -68,7 +68,7 @@ fn mounts(args: &Args, out: &mut Out) -> Result<u8> {
     let sandbox = here.named(args)?;
     let git = here.repo.git.holding(lock.file());
     let quarantine = Quarantine::of(&here.repo, &git, sandbox)?;
-    quarantine.prepare(Borrow::Mounted)?;
+    quarantine.ready(Borrow::Mounted, *out)?;
     for mount in quarantine.mounts()? {
         out.answer_raw(&[b"-v ", mount.option().as_bytes(), b"\n"].concat())?;
     }

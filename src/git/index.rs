@@ -10,6 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{Dev, FileType, Stat, fstat};
 
+use crate::git::compressed;
 use crate::sys::file;
 
 /// The times, ids and size of a file, in the order of the index: 32 bits each.
@@ -20,6 +21,8 @@ const SKIP_WORKTREE: u16 = 0x4000;
 const INTENT_TO_ADD: u16 = 0x2000;
 const STAGE: u16 = 0x3000;
 const LENGTH: u16 = 0x0fff;
+/// More than an index ever has.
+const LARGEST: u64 = 1 << 30;
 /// Extensions that change nothing about the entries.
 const HARMLESS: [&[u8]; 5] = [b"REUC", b"EOIE", b"IEOT", b"UNTR", b"FSMN"];
 
@@ -100,6 +103,16 @@ impl Index {
         let (written, device) = ((meta.mtime(), meta.mtime_nsec()), fstat(&file).ok()?.st_dev);
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).ok()?;
+        Index::of(bytes, id, written, device)
+    }
+
+    /// Reads an index that a command which is not trusted wrote, also one with compressed paths.
+    pub fn read_untrusted(path: &Path, id: usize) -> Option<Index> {
+        let bytes = file::read_untrusted(path, LARGEST).ok()?;
+        Index::of(compressed::expanded(bytes, id, LARGEST)?, id, (0, 0), 0)
+    }
+
+    fn of(bytes: Vec<u8>, id: usize, written: (i64, i64), device: Dev) -> Option<Index> {
         let (entries, tree) = entries(&bytes, id)?;
         Some(Index { bytes, entries, id, written, device, tree })
     }

@@ -17,6 +17,7 @@ mod answer;
 pub mod blob_id;
 pub mod cache_tree;
 mod call;
+mod compressed;
 pub mod config;
 pub mod index;
 pub mod new_index;

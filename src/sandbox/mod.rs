@@ -29,6 +29,7 @@ pub mod verdict;
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -307,7 +308,10 @@ fn operation_in(entry: &Path, in_table: impl Fn(&str) -> bool) -> Option<&'stati
     let there = |name: &str| entry.join(name).exists();
     let is_ref = |name: &str| there(name) || in_table(name);
     let sequenced = |word: &[u8]| {
-        file::read(&entry.join("sequencer/todo")).unwrap_or_default().starts_with(word)
+        let mut start = Vec::new();
+        let todo = file::open(&entry.join("sequencer/todo"));
+        let read = todo.and_then(|todo| todo.take(16).read_to_end(&mut start));
+        read.is_ok() && start.starts_with(word)
     };
     Some(match () {
         () if there("rebase-merge") => "rebase",

@@ -106,6 +106,9 @@ pub struct Synced {
     pub inside: Option<String>,
     /// A fingerprint of HEAD, index, reflog and operations outside.
     pub outside: Option<String>,
+    /// Whether HEAD or the index inside hold what could not be taken over, so that they stay.
+    #[serde(default)]
+    pub stays: bool,
 }
 
 /// A sandbox on its way to another name.

@@ -67,6 +67,21 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads a plain file that a command which is not trusted may have put there; not through a symlink, and
+/// no more than `most` bytes.
+pub fn read_untrusted(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let file = plain(OpenOptions::new().read(true), OFlags::NOFOLLOW, path)?;
+    let is_larger = file.metadata()?.len() > most;
+    if !is_larger {
+        file.take(most + 1).read_to_end(&mut bytes)?;
+    }
+    match is_larger || bytes.len() as u64 > most {
+        true => Err(io::Error::new(ErrorKind::InvalidData, "it is too large")),
+        false => Ok(bytes),
+    }
+}
+
 /// Reads a small plain file.
 pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

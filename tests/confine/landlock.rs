@@ -42,6 +42,24 @@ fn the_levels_can_take_turns() {
 }
 
 #[test]
+fn a_pointer_that_was_removed_is_put_back_and_told() {
+    let Some(cell) = Cell::new() else { return };
+    let pointer = cell.lab.at("box/.git");
+    let before = std::fs::read(&pointer).unwrap();
+    let output = cell.confined(&["--confine=landlock"], "mv .git moved; mkdir -p .git.new/full");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let said = "warning: the command has removed '.git' of its sandbox; it was written anew\n";
+    assert!(stderr.contains(said) && output.status.success(), "{stderr}");
+    assert_eq!(std::fs::read(&pointer).unwrap(), before);
+    let folder = cell.lab.at("box");
+    let mut names: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    assert!(names.iter().all(|name| !name.to_string_lossy().starts_with("replaced-git")));
+    assert!(names.contains(&".git.new".into()) && names.contains(&"moved".into()), "{names:?}");
+}
+
+#[test]
 fn a_pointer_that_was_replaced_is_put_back_and_told() {
     let Some(cell) = Cell::new() else { return };
     let pointer = cell.lab.at("box/.git");

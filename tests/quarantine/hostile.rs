@@ -188,3 +188,66 @@ fn a_git_dir_in_an_index_does_not_get_out() {
     assert_eq!(it.outside("box"), before);
     assert_eq!(it.test.git_in(&it.path, &["ls-files"]), "a\nb\ndir/c\nfile\nlink\ntool");
 }
+
+#[test]
+fn packed_refs_that_lead_out_are_not_read() {
+    let it = Confined::new();
+    let before = it.outside("box");
+    let secret = it.test.app().join("secret");
+    write(&secret, &format!("{before} refs/heads/secret\n"));
+    let packed = it.dir().join("packed-refs");
+    fs::remove_file(&packed).unwrap();
+    symlink(&secret, &packed).unwrap();
+    let said = it.look();
+    assert!(said.starts_with("warning: cannot take what ran in 'box': cannot read '"), "{said}");
+    assert!(!said.contains("refs/heads/secret") && !said.contains("branch 'secret'"), "{said}");
+    it.test.git(&["branch", "more"]);
+    let output = it.test.run(&["show", "--mounts", "box"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(fs::read_link(&packed).unwrap(), secret);
+    assert_eq!(it.outside("box"), before);
+}
+
+#[test]
+fn files_of_any_size_cost_nothing() {
+    for name in ["packed-refs", "logs/large", "worktrees/box/large", "worktrees/box/sequencer/todo"]
+    {
+        let it = Confined::new();
+        let name = name.replace("box", it.private().file_name().unwrap().to_str().unwrap());
+        let path = it.dir().join(&name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let file = fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        file.set_len(1 << 40).unwrap();
+        let said = it.look();
+        assert_eq!(
+            said,
+            format!(
+                "warning: cannot take what ran in 'box': cannot read '{}': it is too large; it stays \
+                 in the sandbox\n",
+                path.display()
+            )
+        );
+    }
+    let it = Confined::new();
+    let tip = it.commit("one", "1\n");
+    let index = it.private().join("index");
+    fs::OpenOptions::new().write(true).open(&index).unwrap().set_len(1 << 40).unwrap();
+    let holds = "'box' also holds staged files; git sandbox run --confine box reaches them\n";
+    assert_eq!(it.look(), took("1 commit", &it.outside("main"), &tip) + holds);
+}
+
+#[test]
+fn many_branches_make_no_long_line() {
+    let it = Confined::new();
+    let id = it.outside("box");
+    let lines: Vec<_> = (100..200).map(|number| format!("{id} refs/heads/x{number}\n")).collect();
+    let packed = it.dir().join("packed-refs");
+    let text = fs::read_to_string(&packed).unwrap();
+    write(&packed, &(text + &lines.concat()));
+    let named: Vec<_> = (100..108).map(|number| format!("branch 'x{number}'")).collect();
+    let named = named.join(", ");
+    let said = format!(
+        "'box' also holds {named} and 92 more; git sandbox run --confine box reaches them\n"
+    );
+    assert_eq!(it.look(), said);
+}

@@ -6,6 +6,7 @@ mod container;
 mod crash;
 mod hostile;
 mod outcome;
+mod stays;
 
 use std::path::{Path, PathBuf};
 

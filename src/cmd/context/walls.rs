@@ -83,15 +83,7 @@ pub fn prepare(here: &Here, sandbox: &Sandbox, borrow: Borrow, out: Out) -> Resu
     nested::remember(&sandbox.entry, &sandbox.path)?;
     let lock = here.repo.lock(out)?;
     let git = here.repo.git.holding(lock.file());
-    let quarantine = Quarantine::of(&here.repo, &git, sandbox)?;
-    let idle = Lock::if_free(&in_use::lock_path(&sandbox.entry))?;
-    if idle.is_none() && confined::is_there(&sandbox.entry) {
-        return Ok(());
-    }
-    if idle.is_some() {
-        quarantine.take()?.tell(out);
-    }
-    quarantine.prepare(borrow).map(drop)
+    Quarantine::of(&here.repo, &git, sandbox)?.ready(borrow, out)
 }
 
 /// What a container must mount for a sandbox.

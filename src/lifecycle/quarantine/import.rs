@@ -51,6 +51,11 @@ impl<'a> Incoming<'a> {
                 let to = incoming.dir.join(name);
                 to.parent().map_or(Ok(()), dir::make)?;
                 fs::hard_link(&path, &to).at("read", &path)?;
+                // A process that outlived the command may have put a symlink there meanwhile.
+                let meta = fs::symlink_metadata(&to).at("read", &path)?;
+                if !meta.is_file() {
+                    return Err(failed(&format!("'{}' is not a plain file", path.display())));
+                }
             }
         }
         for pack in plain_files(&incoming.dir.join("pack"))? {

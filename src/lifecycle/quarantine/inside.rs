@@ -11,6 +11,8 @@ use crate::error::{Doing, Result};
 use crate::lifecycle::quarantine::snapshot::{self, Named, Refs, is_id};
 use crate::sys::file;
 
+/// More than refs, or all reflogs together, ever hold. A file of any size costs a command nothing.
+const LARGEST: u64 = 1 << 30;
 /// Symbolic refs are followed so often.
 const DEPTH: usize = 5;
 
@@ -35,12 +37,7 @@ pub struct Inside {
 impl Inside {
     /// Reads the refs of a quarantine; `name` is that of the private git dir in it.
     pub fn read(dir: &Path, name: &str) -> Result<Inside> {
-        let packed = dir.join("packed-refs");
-        let text = match file::read(&packed) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            other => other.at("read", &packed)?,
-        };
-        let mut refs = snapshot::parse(&String::from_utf8_lossy(&text));
+        let mut refs = packed_refs(dir)?;
         let mut loose = Vec::new();
         for path in plain_files(&dir.join("refs"))? {
             let Ok(name) = path.strip_prefix(dir) else { continue };
@@ -94,17 +91,30 @@ impl Inside {
     /// Every full object id in its refs, reflogs and operations in progress.
     pub fn ids(&self) -> Result<BTreeSet<String>> {
         let mut ids: BTreeSet<String> = self.refs.values().map(|named| named.id.clone()).collect();
+        let mut room = LARGEST;
         for folder in [self.dir.join("logs"), self.private.clone()] {
             for path in plain_files(&folder)? {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 if path.parent() == Some(&self.private) && name.contains("index") {
                     continue;
                 }
-                ids.extend(ids_in(&file::read(&path).at("read", &path)?));
+                let bytes = file::read_untrusted(&path, room).at("read", &path)?;
+                room = room.saturating_sub(bytes.len() as u64);
+                ids.extend(ids_in(&bytes));
             }
         }
         Ok(ids)
     }
+}
+
+/// The refs in `packed-refs` of a quarantine.
+pub fn packed_refs(dir: &Path) -> Result<Refs> {
+    let path = dir.join("packed-refs");
+    let text = match file::read_untrusted(&path, LARGEST) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        other => other.at("read", &path)?,
+    };
+    Ok(snapshot::parse(&String::from_utf8_lossy(&text)))
 }
 
 /// Checks that the folders which we write to or read from are folders: a symlink there could lead out

@@ -3,12 +3,12 @@
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::{Doing, Result};
 use crate::git::index::Index;
 use crate::git::refs;
-use crate::lifecycle::quarantine::inside::{self, Inside};
+use crate::lifecycle::quarantine::inside::{self, Head, Inside};
 use crate::lifecycle::quarantine::snapshot::{self, Refs, Snapshot};
 use crate::lifecycle::quarantine::{BORROWED, Borrow, Quarantine, config};
 use crate::repo::held;
@@ -26,22 +26,26 @@ const LEFT_OUT: [&str; 6] = ["modules", "confined", "locked", "reftable", "gitdi
 
 impl Quarantine<'_> {
     /// Makes the quarantine, or brings it up to date with what changed in the repository since. What
-    /// changed inside stays. Returns its folder. What could be taken over was taken before.
-    pub fn prepare(&self, borrow: Borrow) -> Result<PathBuf> {
+    /// changed inside stays. What could be taken over was taken before.
+    pub(super) fn prepare(&self, borrow: Borrow) -> Result<()> {
         let snapshot = snapshot::of(&self.git)?;
         if self.is_current(&snapshot) {
-            self.write_alternates(borrow)?;
-            return Ok(self.dir.clone());
+            return self.write_alternates(borrow);
         }
         self.hold(&snapshot.commits)?;
         crash_point::reached();
-        match confined::is_there(&self.sandbox.entry) {
-            true => self.refresh(&snapshot)?,
-            false => self.make(&snapshot)?,
-        }
+        let was = record::read(&self.sandbox.entry).confined;
+        let follows = match confined::is_there(&self.sandbox.entry) {
+            true => self.refresh(&snapshot, was.as_ref())?,
+            false => self.make(&snapshot).map(|()| true)?,
+        };
         self.write_alternates(borrow)?;
-        self.remember()?;
-        Ok(self.dir.clone())
+        match was.filter(|_| !follows) {
+            Some(Synced { head, tree, stays, .. }) => {
+                self.remember(|now| Synced { head, tree, stays, ..now })
+            }
+            None => self.remember(|now| now),
+        }
     }
 
     /// Whether neither side has changed since they last agreed, so that there is nothing to bring up to
@@ -93,29 +97,73 @@ impl Quarantine<'_> {
     }
 
     /// Writes the repository's new refs into a quarantine and, where nothing is left to be taken over,
-    /// HEAD and index of the sandbox.
-    fn refresh(&self, snapshot: &Snapshot) -> Result<()> {
+    /// branch, HEAD and index of the sandbox. Returns whether these follow.
+    fn refresh(&self, snapshot: &Snapshot, synced: Option<&Synced>) -> Result<bool> {
         let entry = &self.sandbox.entry;
-        let synced = record::read(entry).confined;
-        self.settle_name(synced.as_ref())?;
+        self.settle_name(synced)?;
         inside::check(&self.dir, &self.name()).map_err(|why| self.fail(why))?;
         let before = file::read(&entry.join(SNAPSHOT)).unwrap_or_default();
         let before = snapshot::parse(&String::from_utf8_lossy(&before));
-        let packed = file::read(&self.dir.join("packed-refs")).unwrap_or_default();
-        let packed = snapshot::parse(&String::from_utf8_lossy(&packed));
-        let next = snapshot::brought_up_to_date(&packed, &before, &snapshot.refs);
+        let inside = Inside::read(&self.dir, &self.name())?;
+        let follows = self.can_follow(&inside, snapshot, &before, synced)?;
+        let packed = inside::packed_refs(&self.dir)?;
+        let mut next = snapshot::brought_up_to_date(&packed, &before, &snapshot.refs);
+        let head = match inside.head() {
+            Some(Head::On(name)) if !follows => Some(name),
+            _ => None,
+        };
+        // What HEAD inside is on stays with it, even where it has another name outside now.
+        let side = if follows { &snapshot.refs } else { &packed };
+        for name in self.own_ref().into_iter().chain(head) {
+            if let Some(named) = side.get(&name) {
+                next.insert(name, named.clone());
+            }
+        }
         file::replace(&self.dir.join("packed-refs"), snapshot::packed(&next).as_bytes())?;
-        let agreed = synced.as_ref().and_then(|synced| synced.head.as_deref());
-        self.follow(snapshot, &before, agreed)?;
+        self.follow(&inside, snapshot, &before, follows)?;
         file::replace(&entry.join(SNAPSHOT), snapshot::packed(&snapshot.refs).as_bytes())?;
         crash_point::reached();
-        Ok(())
+        Ok(follows)
     }
 
-    /// Lets loose refs, HEAD and index inside follow what was done outside, where nothing was done
-    /// inside since the two last agreed.
-    fn follow(&self, snapshot: &Snapshot, before: &Refs, agreed: Option<&str>) -> Result<()> {
-        let inside = Inside::read(&self.dir, &self.name())?;
+    /// Whether branch, HEAD and index inside may become those outside: nothing was done inside that is
+    /// not outside too.
+    fn can_follow(
+        &self,
+        inside: &Inside,
+        snapshot: &Snapshot,
+        before: &Refs,
+        synced: Option<&Synced>,
+    ) -> Result<bool> {
+        let own = self.own_ref();
+        let id_in = |refs: &Refs, name: &str| refs.get(name).map(|named| named.id.clone());
+        let (there, now) = match &own {
+            // A branch that neither has known was renamed outside.
+            Some(own) if !before.contains_key(own) && !inside.refs.contains_key(own) => {
+                (id_in(&snapshot.refs, own), id_in(&snapshot.refs, own))
+            }
+            Some(own) => (id_in(&inside.refs, own), id_in(&snapshot.refs, own)),
+            None => (inside.detached_at(), self.sandbox.head.clone()),
+        };
+        let agreed = synced.and_then(|synced| synced.head.as_deref());
+        let is_behind = match (&there, &now) {
+            (Some(there), _) if Some(there.as_str()) == agreed => true,
+            (Some(there), Some(now)) => self.contains(now, there)?,
+            _ => false,
+        };
+        let stays = synced.is_some_and(|synced| synced.stays);
+        Ok(is_behind && !stays && confined::operation(&self.sandbox.entry).is_none())
+    }
+
+    /// Lets loose refs inside follow what was done outside, where nothing was done to them inside since
+    /// the two last agreed; with `follows` also the branch, HEAD and index of the sandbox.
+    fn follow(
+        &self,
+        inside: &Inside,
+        snapshot: &Snapshot,
+        before: &Refs,
+        follows: bool,
+    ) -> Result<()> {
         let own = self.own_ref();
         let id_in = |refs: &Refs, name: &str| refs.get(name).map(|named| named.id.clone());
         let loose = |name: &str| self.dir.join(name).is_file().then(|| self.dir.join(name));
@@ -123,23 +171,16 @@ impl Quarantine<'_> {
             if let Some(path) =
                 loose(name).filter(|_| id_in(&inside.refs, name) == id_in(before, name))
             {
-                file::replace(&path, format!("{}\n", now.id).as_bytes())?;
+                // Not by a file beside it: that could have the name of another branch.
+                file::replace_from_above(&path, format!("{}\n", now.id).as_bytes())?;
             }
         }
-        let (there, now) = match &own {
-            Some(own) => (id_in(&inside.refs, own), id_in(&snapshot.refs, own)),
-            None => (inside.detached_at(), self.sandbox.head.clone()),
-        };
-        let follows = match (&there, &now) {
-            (Some(there), _) if Some(there.as_str()) == agreed => true,
-            (Some(there), Some(now)) => self.contains(now, there)?,
-            _ => false,
-        };
-        if follows && confined::operation(&self.sandbox.entry).is_none() {
-            if let (Some(own), Some(now)) = (&own, now)
+        if follows {
+            if let Some(own) = &own
+                && let Some(now) = snapshot.refs.get(own)
                 && let Some(path) = loose(own)
             {
-                file::replace(&path, format!("{now}\n").as_bytes())?;
+                file::replace_from_above(&path, format!("{}\n", now.id).as_bytes())?;
             }
             self.copy_private(inside.private())?;
         }
@@ -251,20 +292,22 @@ impl Quarantine<'_> {
     }
 
     /// Writes down how the two stand, so that the next look knows whether anything was done inside.
-    pub(super) fn remember(&self) -> Result<()> {
+    /// `but` changes what is written, where they do not agree.
+    pub(super) fn remember(&self, but: impl FnOnce(Synced) -> Synced) -> Result<()> {
         let entry = &self.sandbox.entry;
         let inside = Inside::read(&self.dir, &self.name())?;
         let head = match self.own_ref() {
             Some(own) => inside.refs.get(&own).map(|named| named.id.clone()),
             None => inside.detached_at(),
         };
-        let synced = Synced {
+        let synced = but(Synced {
             head,
             tree: self.staged_tree()?,
             inside: confined::fingerprint(entry, &self.name()),
             outside: confined::fingerprint_outside(entry),
             name: self.name(),
-        };
+            stays: false,
+        });
         let facts = record::read(entry);
         if facts.confined.as_ref() != Some(&synced) {
             record::write(entry, &record::Facts { confined: Some(synced), ..facts })?;

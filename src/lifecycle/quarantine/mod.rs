@@ -1,7 +1,7 @@
 //! The quarantine: a private git dir that a confined command sees in place of the repository's.
 //!
 //! It has refs of its own (a snapshot), config, hooks and objects, and borrows the objects of the
-//! repository read-only. Before a command starts, [`Quarantine::prepare`] makes it or brings it up to
+//! repository read-only. Before a command starts, [`Quarantine::ready`] makes it or brings it up to
 //! date. After the command, [`Quarantine::take`] takes commits and what was staged over: object ids and
 //! a pack that git has verified, nothing else.
 //!
@@ -22,7 +22,9 @@ use std::path::PathBuf;
 use crate::error::{Error, Result};
 use crate::git::Git;
 use crate::repo::Repo;
-use crate::sandbox::{Sandbox, confined, record};
+use crate::sandbox::{Sandbox, confined, in_use, record};
+use crate::sys::lock::Lock;
+use crate::ui::out::Out;
 
 /// The folder of a quarantine's own that leads to the repository's objects inside the walls, where the
 /// quarantine stands in the place of the common dir.
@@ -55,6 +57,20 @@ impl<'a> Quarantine<'a> {
         let id = id.ok_or(Error::NotConfinable { name, why: "git sandbox did not make it" })?;
         let dir = confined::dir(&sandbox.entry);
         Ok(Quarantine { repo, git: git.at(&repo.common), sandbox, dir, id })
+    }
+
+    /// Makes the quarantine or brings it up to date, for a command that is about to start. What an earlier
+    /// one left is taken over first, or this fails. While another command runs there, it stays as it is.
+    pub fn ready(&self, borrow: Borrow, out: Out) -> Result<()> {
+        let entry = &self.sandbox.entry;
+        let idle = Lock::if_free(&in_use::lock_path(entry))?;
+        if idle.is_none() && confined::is_there(entry) {
+            return Ok(());
+        }
+        if idle.is_some() {
+            self.take()?.tell(out);
+        }
+        self.prepare(borrow)
     }
 
     /// The name of the sandbox's private git dir.

@@ -61,7 +61,11 @@ pub enum Left {
     Operation(&'static str),
     DetachedHead,
     SwitchedBranch,
+    Staged,
 }
+
+/// So much of what stays is named; of more, only the number.
+const NAMED: usize = 8;
 
 impl Left {
     fn words(&self) -> String {
@@ -72,6 +76,7 @@ impl Left {
             Left::Operation(name) => format!("a {name} in progress"),
             Left::DetachedHead => "a detached HEAD".into(),
             Left::SwitchedBranch => "another branch checked out".into(),
+            Left::Staged => "staged files".into(),
         }
     }
 }
@@ -92,7 +97,9 @@ impl Taken {
             out.warn(&format!("the index of '{name}' was changed outside; it stays as it is"));
         }
         if !self.left.is_empty() {
-            let left: Vec<String> = self.left.iter().map(Left::words).collect();
+            let mut left: Vec<String> = self.left.iter().take(NAMED).map(Left::words).collect();
+            let more = self.left.len() - left.len();
+            left.extend((more > 0).then(|| format!("{more} more")));
             let left = match left.split_last() {
                 Some((last, before)) if !before.is_empty() => {
                     format!("{} and {last}", before.join(", "))
@@ -103,6 +110,25 @@ impl Taken {
             out.note(&format!(
                 "'{name}' also holds {left}; git sandbox run --confine {word} reaches them"
             ));
+        }
+    }
+}
+
+/// What is staged inside.
+enum Staged {
+    /// Files that make this tree.
+    Tree(String),
+    /// What is no tree, a conflict, or cannot be read: a split, sparse or damaged index.
+    NoTree,
+    /// Files for a commit on another branch than the sandbox's.
+    Elsewhere,
+}
+
+impl Staged {
+    fn tree(&self) -> Option<&String> {
+        match self {
+            Staged::Tree(tree) => Some(tree),
+            _ => None,
         }
     }
 }
@@ -161,11 +187,11 @@ impl Quarantine<'_> {
             (None, Some(Head::Detached(_))) => true,
             _ => false,
         };
-        let tree = match is_on_it {
-            true => self.tree_inside(&inside, &incoming)?,
-            false => None,
+        let staged = match is_on_it {
+            true => self.staged_inside(&inside, &incoming)?,
+            false => Staged::Elsewhere,
         };
-        let extra = self.bring(&incoming, &inside, new.iter().chain(&tree))?;
+        let extra = self.bring(&incoming, &inside, new.iter().chain(staged.tree()))?;
         crash_point::reached();
         self.hold(&extra)?;
         crash_point::reached();
@@ -183,14 +209,37 @@ impl Quarantine<'_> {
             }
         }
         crash_point::reached();
+        let tree = match (staged.tree(), &taken.moved) {
+            // The index outside must not stay behind the branch, or it would undo what was taken.
+            (None, Some(moved)) if synced.tree == self.tree_of(&moved.from)? => {
+                self.tree_of(&moved.to)?
+            }
+            (tree, _) => tree.cloned(),
+        };
         if let Some(tree) = tree.filter(|tree| agrees && Some(tree) != synced.tree.as_ref()) {
             taken.index_stays = !self.take_index(&tree, synced.tree.as_deref())?;
         }
+        let stays = match (staged.tree(), &new) {
+            (Some(tree), Some(new)) if taken.index_stays || !agrees => {
+                self.tree_of(new)?.as_ref() != Some(tree)
+            }
+            (tree, _) => tree.is_none(),
+        };
         crash_point::reached();
         drop(incoming);
-        taken.left = self.left(&inside, &before, is_on_it);
-        self.remember_after(&synced, agrees)?;
+        taken.left = self.left(&inside, &before, &staged);
+        if stays && !agrees && staged.tree().is_some() {
+            taken.left.push(Left::Staged);
+        }
+        self.remember_after(synced, agrees, taken.index_stays, stays)?;
         Ok(taken)
+    }
+
+    /// The tree of a commit.
+    fn tree_of(&self, commit: &str) -> Result<Option<String>> {
+        let tree = format!("{commit}^{{tree}}");
+        let answer = self.git.look(["rev-parse", "--verify", "--quiet", &tree]).ask()?;
+        Ok(answer.ok().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned()))
     }
 
     /// How a quarantine stood when it was made, where that was not written down any more.
@@ -200,7 +249,7 @@ impl Quarantine<'_> {
             None => self.sandbox.head.clone(),
         };
         let tree = self.staged_tree().ok().flatten();
-        Synced { name: self.name(), head, tree, inside: None, outside: None }
+        Synced { name: self.name(), head, tree, inside: None, outside: None, stays: false }
     }
 
     /// Brings `wanted` into the repository, and all other commits that the quarantine names, where
@@ -230,13 +279,13 @@ impl Quarantine<'_> {
     }
 
     /// The tree of the index inside. Its entries are read by ourselves and given to git one by one,
-    /// which refuses names such as `.git`. `None` where a conflict is staged or it is not understood.
-    fn tree_inside(&self, inside: &Inside, incoming: &Incoming) -> Result<Option<String>> {
+    /// which refuses names such as `.git`.
+    fn staged_inside(&self, inside: &Inside, incoming: &Incoming) -> Result<Staged> {
         let path = inside.private().join("index");
-        let Some(index) = Index::read(&path, self.repo.id_length()) else { return Ok(None) };
-        if index.has_conflict() {
-            return Ok(None);
-        }
+        let index = Index::read_untrusted(&path, self.repo.id_length());
+        let Some(index) = index.filter(|index| !index.has_conflict()) else {
+            return Ok(Staged::NoTree);
+        };
         let copy = self.sandbox.entry.join("sandbox.index");
         let _ = fs::remove_file(&copy);
         let call = |words: [&'static str; 3]| incoming.call(words).env("GIT_INDEX_FILE", &copy);
@@ -248,7 +297,7 @@ impl Quarantine<'_> {
         let _ = fs::remove_file(&copy);
         let tree = tree?;
         match tree.ok() {
-            true => Ok(Some(String::from_utf8_lossy(&tree.stdout).trim().to_owned())),
+            true => Ok(Staged::Tree(String::from_utf8_lossy(&tree.stdout).trim().to_owned())),
             false => Err(self.fail(tree.why())),
         }
     }
@@ -288,7 +337,7 @@ impl Quarantine<'_> {
     }
 
     /// What stays in the quarantine and is no part of what was taken.
-    fn left(&self, inside: &Inside, before: &Refs, is_on_it: bool) -> Vec<Left> {
+    fn left(&self, inside: &Inside, before: &Refs, staged: &Staged) -> Vec<Left> {
         let own = self.own_ref();
         let mut left = Vec::new();
         for (name, named) in &inside.refs {
@@ -306,23 +355,33 @@ impl Quarantine<'_> {
         }
         let operation = confined::operation(&self.sandbox.entry);
         left.extend(operation.map(Left::Operation));
-        if !is_on_it && operation.is_none() {
-            left.push(match inside.detached_at() {
-                Some(_) => Left::DetachedHead,
-                None => Left::SwitchedBranch,
-            });
-        }
+        left.extend(operation.is_none().then_some(staged).and_then(|staged| match staged {
+            Staged::Tree(_) => None,
+            Staged::NoTree => Some(Left::Staged),
+            Staged::Elsewhere if inside.detached_at().is_some() => Some(Left::DetachedHead),
+            Staged::Elsewhere => Some(Left::SwitchedBranch),
+        }));
         left
     }
 
     /// Writes down that nothing is left to take. Where the two disagree, what they last agreed on stays.
-    fn remember_after(&self, synced: &Synced, agrees: bool) -> Result<()> {
+    fn remember_after(
+        &self,
+        synced: Synced,
+        agrees: bool,
+        index_stays: bool,
+        stays: bool,
+    ) -> Result<()> {
         if agrees {
-            return self.remember();
+            let tree = synced.tree.filter(|_| index_stays);
+            return self.remember(|now| match index_stays {
+                true => Synced { tree, stays, ..now },
+                false => Synced { stays, ..now },
+            });
         }
         let entry = &self.sandbox.entry;
         let inside = confined::fingerprint(entry, &synced.name);
-        let confined = Some(Synced { inside, ..synced.clone() });
+        let confined = Some(Synced { inside, stays, ..synced });
         record::write(entry, &record::Facts { confined, ..record::read(entry) })
     }
 }

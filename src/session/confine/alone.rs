@@ -88,18 +88,27 @@ impl Pointer {
         Ok(Pointer { path, bytes })
     }
 
-    /// Writes the pointer anew if it is not what it was. What stands in its place is moved aside, and
-    /// returned; nothing of it is deleted.
-    pub fn put_back(&self) -> Result<Option<PathBuf>> {
+    /// Writes the pointer anew if it is not what it was. What stands in its place is moved aside;
+    /// nothing of it is deleted. Returns what to warn of.
+    pub fn put_back(&self) -> Result<Option<String>> {
         let is_file = self.path.symlink_metadata().is_ok_and(|found| found.is_file());
         if is_file && file::read_small(&self.path).is_ok_and(|bytes| bytes == self.bytes) {
             return Ok(None);
         }
         let aside = self.path.with_file_name(format!("replaced-git-{}", random::hex()?));
-        if path::presence(&self.path) != path::Presence::Absent {
+        let is_gone = path::presence(&self.path) == path::Presence::Absent;
+        if !is_gone {
             fs::rename(&self.path, &aside).at("move", &self.path)?;
         }
-        file::replace(&self.path, &self.bytes)?;
-        Ok(Some(aside))
+        // Not by a file beside it: the command may have put something in its way.
+        file::replace_from_above(&self.path, &self.bytes)?;
+        Ok(Some(match is_gone {
+            true => "the command has removed '.git' of its sandbox; it was written anew".to_owned(),
+            false => format!(
+                "the command has replaced '.git' of its sandbox; it was written anew, and what stood \
+                 there is '{}': do not run git in it",
+                aside.display()
+            ),
+        }))
     }
 }

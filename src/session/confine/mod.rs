@@ -107,14 +107,7 @@ impl Held {
     /// replaced the folder's pointer.
     pub fn close(self) -> Result<Option<String>> {
         drop(self.proxy);
-        let Some(aside) = self.pointer.map_or(Ok(None), |pointer| pointer.put_back())? else {
-            return Ok(None);
-        };
-        let aside = aside.display();
-        Ok(Some(format!(
-            "the command has replaced '.git' of its sandbox; it was written anew, and what stood \
-             there is '{aside}': do not run git in it"
-        )))
+        self.pointer.map_or(Ok(None), |pointer| pointer.put_back())
     }
 }
 

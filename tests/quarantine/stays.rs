@@ -1,0 +1,181 @@
+//! What cannot be taken over from a quarantine stays in it as it is, and the index outside never undoes
+//! what was taken.
+
+use std::fs;
+
+use super::{Confined, took};
+use crate::fixture::files::write;
+use crate::fixture::run::succeeds;
+
+/// Changes a ref of the repository, so that the quarantine is brought up to date.
+fn refresh(it: &Confined, branch: &str) {
+    it.test.git(&["branch", branch]);
+    it.prepare();
+    assert_eq!(it.git(&["rev-parse", branch]), it.outside(branch));
+}
+
+/// A file that is staged, and only staged.
+fn stage(it: &Confined, file: &str) {
+    write(&it.path.join(file), file);
+    it.git(&["add", "--", file]);
+    fs::remove_file(it.path.join(file)).unwrap();
+}
+
+fn also_holds(what: &str) -> String {
+    format!("'box' also holds {what}; git sandbox run --confine box reaches them\n")
+}
+
+#[test]
+fn an_index_with_compressed_paths_is_taken_over() {
+    let it = Confined::new();
+    it.git(&["update-index", "--index-version", "4"]);
+    let tip = it.commit("folder/one", "1\n");
+    write(&it.path.join("folder/other"), "staged\n");
+    it.git(&["add", "folder/other"]);
+    assert_eq!(it.look(), took("1 commit", &it.outside("main"), &tip));
+    assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "A  folder/other");
+    refresh(&it, "more");
+    assert_eq!(it.git(&["status", "--short"]), "A  folder/other");
+}
+
+#[test]
+fn an_index_that_is_not_understood_stays_and_that_outside_follows_the_branch() {
+    let it = Confined::new();
+    it.git(&["update-index", "--split-index"]);
+    let tip = it.commit("one", "1\n");
+    stage(&it, "two");
+    let said = took("1 commit", &it.outside("main"), &tip) + &also_holds("staged files");
+    assert_eq!(it.look(), said);
+    assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "");
+    refresh(&it, "more");
+    assert_eq!(it.git(&["status", "--short"]), "AD two");
+    // Once it is one that is understood, it is taken over.
+    it.git(&["update-index", "--no-split-index"]);
+    assert_eq!(it.look(), "");
+    assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "AD two");
+}
+
+#[test]
+fn a_conflict_without_an_operation_stays() {
+    let it = Confined::new();
+    write(&it.path.join("a"), "stashed\n");
+    it.git(&["stash", "--quiet"]);
+    let tip = it.commit("a", "committed\n");
+    assert!(!it.command(&["stash", "apply", "--quiet"]).output().unwrap().status.success());
+    let holds = also_holds("a stash and staged files");
+    assert_eq!(it.look(), took("1 commit", &it.outside("main"), &tip) + &holds);
+    assert_eq!(it.test.git_in(&it.path, &["diff", "--cached", "--name-status"]), "");
+    refresh(&it, "more");
+    assert_eq!(it.git(&["status", "--short"]), "UU a");
+}
+
+#[test]
+fn a_head_elsewhere_stays_with_what_is_staged_on_it() {
+    for words in [["switch", "--quiet", "--detach"], ["switch", "--quiet", "-cside"]] {
+        let it = Confined::new();
+        let tip = it.commit("one", "1\n");
+        it.git(&words);
+        stage(&it, "two");
+        let head = it.git(&["rev-parse", "--symbolic-full-name", "HEAD"]);
+        let said = it.look();
+        assert!(said.starts_with(&took("1 commit", &it.outside("main"), &tip)), "{said}");
+        assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "");
+        // The branch outside goes on; inside it does not move below what is staged there.
+        let outside = it.test.commit(&it.path, "three", "3\n");
+        refresh(&it, "more");
+        assert_eq!(it.git(&["rev-parse", "--symbolic-full-name", "HEAD"]), head);
+        assert_eq!(it.git(&["diff", "--cached", "--name-status"]), "A\ttwo");
+        // Back on the branch, everything follows again.
+        it.git(&["rm", "--quiet", "--cached", "two"]);
+        it.git(&["switch", "--quiet", "box"]);
+        it.look();
+        refresh(&it, "again");
+        assert_eq!(it.git(&["rev-parse", "HEAD"]), outside);
+        assert_eq!(it.git(&["diff", "--cached", "--name-status"]), "");
+    }
+}
+
+#[test]
+fn what_is_staged_in_a_renamed_sandbox_stays_with_its_branch() {
+    let mut it = Confined::new();
+    it.git(&["update-index", "--split-index"]);
+    stage(&it, "two");
+    assert_eq!(it.look(), also_holds("staged files"));
+    succeeds(it.test.run(&["rename", "box", "other"]));
+    it.path = it.test.at("other");
+    succeeds(it.test.run(&["show", "--mounts", "other"]));
+    assert_eq!(it.git(&["status", "--short"]), "AD two");
+    assert_eq!(it.git(&["rev-parse", "HEAD"]), it.outside("other"));
+}
+
+#[test]
+fn two_indexes_that_differ_both_stay() {
+    let it = Confined::new();
+    stage(&it, "inside");
+    write(&it.path.join("outside"), "outside\n");
+    it.test.git_in(&it.path, &["add", "outside"]);
+    let said = "warning: the index of 'box' was changed outside; it stays as it is\n";
+    assert_eq!(it.look(), said);
+    for branch in ["one", "two"] {
+        refresh(&it, branch);
+        assert_eq!(it.git(&["diff", "--cached", "--name-status"]), "A\tinside");
+        assert_eq!(it.test.git_in(&it.path, &["diff", "--cached", "--name-status"]), "A\toutside");
+    }
+    stage(&it, "more");
+    assert_eq!(it.look(), said);
+    assert_eq!(it.test.git_in(&it.path, &["diff", "--cached", "--name-status"]), "A\toutside");
+}
+
+#[test]
+fn two_branches_that_differ_both_stay_however_often_the_quarantine_is_used() {
+    let it = Confined::new();
+    let inside = it.commit("one", "1\n");
+    stage(&it, "staged");
+    fs::remove_file(it.path.join("one")).unwrap();
+    let outside = it.test.commit(&it.path, "two", "2\n");
+    let said = it.look();
+    assert!(said.starts_with("warning: 'box' was moved outside; what ran inside is at "), "{said}");
+    assert!(said.ends_with(&also_holds("staged files")), "{said}");
+    for branch in ["first", "second", "third"] {
+        refresh(&it, branch);
+        assert_eq!(it.git(&["rev-parse", "box"]), inside);
+        assert_eq!(it.git(&["diff", "--cached", "--name-status"]), "A\tstaged");
+        assert_eq!(it.outside("box"), outside);
+    }
+}
+
+#[test]
+fn a_branch_with_a_name_that_a_new_file_could_have_stays() {
+    let it = Confined::new();
+    let tip = it.commit("one", "1\n");
+    it.git(&["branch", "box.new", "HEAD~1"]);
+    let before = it.git(&["rev-parse", "box.new"]);
+    assert_eq!(
+        it.look(),
+        took("1 commit", &it.outside("main"), &tip) + &also_holds("branch 'box.new'")
+    );
+    let outside = it.test.commit(&it.path, "two", "2\n");
+    it.prepare();
+    assert_eq!(it.git(&["rev-parse", "box", "box.new"]), format!("{outside}\n{before}"));
+}
+
+#[test]
+fn what_could_not_be_taken_over_is_not_forgotten_when_mounts_are_shown() {
+    let it = Confined::new();
+    let tip = it.commit("one", "1\n");
+    let blob = it.git(&["rev-parse", "HEAD:one"]);
+    let object = it.dir().join("objects").join(&blob[..2]).join(&blob[2..]);
+    let hidden = it.path.join("hidden");
+    fs::rename(&object, &hidden).unwrap();
+    let lead = "cannot take what ran in 'box': ";
+    it.test.git(&["branch", "more"]);
+    let output = it.test.run(&["show", "--mounts", "box"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with(&format!("warning: {lead}")), "{said}");
+    assert!(said.contains(&format!("\nerror: {lead}")), "{said}");
+    assert!(it.look().starts_with(&format!("warning: {lead}")));
+    fs::rename(&hidden, &object).unwrap();
+    assert_eq!(it.look(), took("1 commit", &it.outside("main"), &tip));
+}
