@@ -1,9 +1,16 @@
 //! A kill at any step of making a quarantine or of taking over loses nothing that was committed inside.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::process::Signal;
 
 use super::Confined;
 use crate::fixture::files::names_in;
+use crate::fixture::lab::PROGRAM;
+use crate::fixture::process::{ended, is_suspended, signal, until};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::state::collect_garbage;
 
@@ -43,6 +50,10 @@ fn a_kill_while_something_is_taken_over_is_made_good() {
         let crashed = it.test.run(&["show", "box"]).crashes_at(step);
         it.look();
         assert_eq!(it.outside("box"), tip, "step {step}");
+        let packs = names_in(&it.test.app().join(".git/objects/pack"));
+        let ends: Vec<_> = packs.iter().filter_map(|name| Path::new(name).extension()).collect();
+        assert!(ends.iter().all(|end| *end != "keep"), "step {step}: {packs:?}");
+        assert!(ends.iter().any(|end| *end == "pack"), "step {step}: {packs:?}");
         let status = it.test.git_in(&it.path, &["status", "--short"]);
         assert_eq!(status, "M  a", "step {step}");
         assert_eq!(fs::read_to_string(it.path.join("a")).unwrap(), "staged\n");
@@ -56,4 +67,24 @@ fn a_kill_while_something_is_taken_over_is_made_good() {
         }
     }
     panic!("it never ends");
+}
+
+#[test]
+fn a_gc_beside_us_takes_nothing_that_is_being_taken_over() {
+    let it = Confined::new();
+    let tip = it.commit("one", "1\n");
+    let mut command = it.test.command(PROGRAM, &it.test.app());
+    // When the objects are there, and before a ref leads to them.
+    command.args(["show", "box", "--json"]).env("GIT_SANDBOX_PAUSE_AT", "2").process_group(0);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("it has the objects", || is_suspended(child.id()));
+    assert_ne!(it.outside("box"), tip);
+    collect_garbage(&it.test);
+    signal(child.id(), Signal::CONT);
+    let output = ended(child);
+    assert_eq!(output.status.code(), Some(0));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, super::took("1 commit", &it.outside("main"), &tip));
+    assert_eq!(it.outside("box"), tip);
+    assert_eq!(it.test.git(&["fsck", "--strict", "--no-dangling"]), "");
 }

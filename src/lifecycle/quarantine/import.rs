@@ -18,6 +18,8 @@ use crate::sys::{delete, dir, file};
 
 /// The folder for incoming objects, in the sandbox's private git dir.
 const INCOMING: &str = "sandbox.incoming";
+/// What stands in the `.keep` file of a pack until refs lead to its objects.
+const KEEP: &str = "git-sandbox: being taken over";
 
 /// Objects of a quarantine that git can read, beside those of the repository. Deleted when dropped.
 #[derive(Debug)]
@@ -38,6 +40,8 @@ impl<'a> Incoming<'a> {
         let dir = entry.join(INCOMING);
         delete::tree(&dir).at("delete", &dir)?;
         let incoming = Incoming { repo, git, dir };
+        // What a crash left.
+        incoming.release_packs();
         for name in ["info", "pack"] {
             dir::make(&incoming.dir.join(name))?;
         }
@@ -99,12 +103,28 @@ impl<'a> Incoming<'a> {
             let pack = self.dir.join(format!("taken-{name}.pack"));
             let pack = file::open(&pack).at("read", &pack)?;
             let check = if self.is_partial() { "--fsck-objects" } else { "--strict" };
-            let read = self.git.look(["index-pack", "--stdin", check]).ask_from(pack)?;
+            // No gc may delete the pack before refs lead to its objects.
+            let words = ["index-pack", "--stdin", check, &format!("--keep={KEEP}")];
+            let read = self.git.look(words).ask_from(pack)?;
             if !read.ok() {
                 return Err(failed(&read.why()));
             }
         }
         self.check_connected(ids)
+    }
+
+    /// Lets gc have the packs that were kept while they were taken over. The repository lock is held, so
+    /// none of them is another command's.
+    fn release_packs(&self) {
+        let packs = self.repo.common.join("objects/pack");
+        for file in fs::read_dir(packs).into_iter().flatten().flatten() {
+            let path = file.path();
+            let is_keep = path.extension().is_some_and(|end| end == "keep");
+            let says = |text: Vec<u8>| text.trim_ascii_end() == KEEP.as_bytes();
+            if is_keep && file::read_small(&path).is_ok_and(says) {
+                let _ = fs::remove_file(&path);
+            }
+        }
     }
 
     /// Whether the repository has everything behind these objects now.
@@ -128,6 +148,7 @@ impl<'a> Incoming<'a> {
 
 impl Drop for Incoming<'_> {
     fn drop(&mut self) {
+        self.release_packs();
         let _ = delete::tree(&self.dir);
     }
 }
