@@ -6,8 +6,10 @@ use crate::cli::args::Args;
 use crate::cli::spec::{ALL_AT_WORK, WAIT_AT_MOST};
 use crate::cmd::context::Here;
 use crate::error::{Error, Result};
+use crate::repo::Repo;
 use crate::sandbox::runs::{self, Seen, State};
-use crate::sandbox::{Sandbox, confined};
+use crate::sandbox::{Sandbox, confined, in_use};
+use crate::sys::lock::Lock;
 use crate::sys::{crash_point, signals};
 use crate::ui::out::{Out, visible};
 
@@ -53,11 +55,29 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
             out.answer(&format!("{}: {}", visible(&target.name()), words.join(", ")))?;
         }
     }
-    // Who waited for a confined command wants its commits.
-    if targets.iter().any(|target| confined::is_waiting(&target.entry)) {
-        Here::find(args, out)?;
-    }
+    take_over(&targets, args, out)?;
     Ok(code)
+}
+
+/// Takes over what confined commands committed: who waited for them wants that. Where the process that
+/// waited for a command is about to do so, that is waited for.
+fn take_over(targets: &[&Sandbox], args: &Args, out: &mut Out) -> Result<()> {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let begun = Instant::now();
+    let is_held = |target: &&Sandbox| {
+        let lock = Lock::if_free(&in_use::lock_path(&target.entry));
+        confined::is_waiting(&target.entry) && lock.is_ok_and(|lock| lock.is_none())
+    };
+    while targets.iter().any(|target| confined::is_waiting(&target.entry)) {
+        signals::check()?;
+        let held = targets.iter().any(|target| is_held(target));
+        Here::locked(Repo::discover()?, args, out)?;
+        if !held || begun.elapsed() >= PATIENCE {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 fn number(seen: &Seen) -> u64 {
