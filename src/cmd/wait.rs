@@ -70,7 +70,7 @@ fn take_over(targets: &[&Sandbox], args: &Args, out: &mut Out) -> Result<()> {
     };
     while targets.iter().any(|target| confined::is_waiting(&target.entry)) {
         signals::check()?;
-        let held = targets.iter().any(|target| is_held(target));
+        let held = targets.iter().any(is_held);
         Here::locked(Repo::discover()?, args, out)?;
         if !held || begun.elapsed() >= PATIENCE {
             break;
