@@ -176,3 +176,26 @@ fn a_crash_at_any_step_of_forgetting_is_mended_by_the_next_command() {
     }
     panic!("more steps than that");
 }
+
+#[test]
+fn a_lock_of_gits_after_a_crash_makes_no_second_item() {
+    for step in 1..40 {
+        let (test, path) = with_box();
+        let entry = entry(&test, &path);
+        fs::remove_dir_all(&path).unwrap();
+        let crashed = test.run(&["rm", "box"]).crashes_at(step);
+        let lock = entry.join("HEAD.lock");
+        let locked = entry.is_dir() && fs::write(&lock, "").is_ok();
+        drop(test.run(&["new", "box"]).output());
+        if locked && lock.exists() {
+            fs::remove_file(&lock).unwrap();
+        }
+        let output = test.run(&["doctor", "--fix"]).output();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "step {step}: {said}");
+        if !crashed {
+            return;
+        }
+    }
+    panic!("it never ends");
+}

@@ -90,6 +90,11 @@ impl Trash<'_> {
     pub fn forget(&self, sandbox: &Sandbox) -> Result<Forgotten> {
         self.check_forgettable(sandbox)?;
         let entry = &sandbox.entry;
+        // An interrupted removal that could not be mended is known to its own journal only.
+        if Pin::read(entry).is_some() {
+            let why = "an interrupted removal or restore of it is still there".to_owned();
+            return Err(Error::Damaged { name: sandbox.name(), why });
+        }
         let id = new_id(&sandbox.name())?;
         self.home()?;
         let trash = self.place.safe_root()?.join(crate::sandbox::mark::TRASH);
