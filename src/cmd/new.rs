@@ -75,7 +75,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     }
     if let Some(outcome) = outcomes.first() {
         background::tell(&outcome.root, *out);
-        // Whether it starts is nobody's trouble now.
+        // A failure to start it must not fail this command.
         let _ = background::reap_daily(&outcome.root, &repo, maker.now);
         if spares {
             let _ = spare::tend::start(&repo, &maker.root);

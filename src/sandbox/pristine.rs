@@ -178,7 +178,7 @@ pub fn open_top(folder: &Path) -> Option<OwnedFd> {
 }
 
 /// Whether a write after the index was written must have given a file another time than git saw: the
-/// clock had moved on by then. git itself counts in seconds; the change time, which nobody can set, also
+/// clock had moved on by then. git itself counts in seconds; the change time, which no program can set,
 /// tells finer, where file and index are on one file system and it keeps more than seconds. As with git
 /// after that second, a write between git's look and the index, in one tick of the clock, is not seen.
 fn is_settled(index: &Index, seen: &Seen, stat: &Stat) -> bool {

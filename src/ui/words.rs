@@ -58,7 +58,7 @@ pub fn counted(count: u64, unit: &str) -> String {
 
 /// The known word most like `word`, if one is like it at all.
 pub fn nearest(word: &str, known: impl Iterator<Item = String>) -> Option<String> {
-    // Comparing takes room for both: nobody mistypes a word of this length.
+    // Comparing takes room for both: no user mistypes a word of this length.
     const LONGEST: usize = 200;
     known
         .filter(|candidate| candidate.len().max(word.len()) <= LONGEST)

@@ -222,7 +222,7 @@ impl Reaper<'_> {
         if lock.is_some() && (spares || spare::wanted(&here.repo.config)? > 0) {
             let root = Root::wanted(self.args.value(&ROOT), &here.repo.config, &here.repo.git)?;
             drop(lock);
-            // Whether it starts is nobody's trouble now.
+            // A failure to start it must not fail this command.
             let _ = tend::start(&here.repo, &root);
         }
         Ok(())

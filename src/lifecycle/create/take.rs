@@ -34,7 +34,7 @@ impl Maker<'_> {
         worktrees: &Worktrees,
         home: &Path,
     ) -> Result<Option<Held>> {
-        // A name that is no text cannot be written down for whoever comes after a crash.
+        // A name that is no text cannot be written down for the recovery after a crash.
         let named = target.branch().is_none_or(|branch| branch.to_str().is_some());
         if spare::wanted(&self.repo.config)? == 0 || !named {
             return Ok(None);
@@ -81,7 +81,7 @@ impl Maker<'_> {
         };
         record::write(&entry, &facts)?;
         crash_point::reached();
-        // In the place of the empty folder that nobody else can have taken.
+        // In the place of the empty folder that no other process can have taken.
         fs::rename(&from, &path).at("move", &from)?;
         undo.registered = Some(path.clone());
         crash_point::reached();

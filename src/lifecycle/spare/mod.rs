@@ -83,7 +83,7 @@ impl Held {
             return None;
         }
         let own = Lock::at_once(&in_use::lock_path(&tree.entry)).ok()??;
-        // Only now is it settled: whoever had it may have changed it.
+        // Only now is it settled: its last user may have changed it.
         let locked = fs::read_to_string(tree.entry.join("locked")).unwrap_or_default();
         let path = tree.record.path.clone();
         if locked.trim_end() != SPARE || !is_in_place(tree, home) {
@@ -183,7 +183,7 @@ pub fn recover(repo: &Repo, git: &Git, worktrees: &Worktrees, out: Out) -> bool 
     for tree in all(worktrees) {
         match recover_one(repo, git, worktrees, tree) {
             Ok(mended) => changed |= mended,
-            // One that cannot be mended keeps nobody from working on others.
+            // A spare that cannot be mended does not block the others.
             Err(error) => out.warn(&format!("a spare is still half a sandbox: {error}")),
         }
     }

@@ -38,11 +38,11 @@ pub enum Lack {
 impl Lack {
     /// Why nothing can be confined.
     pub fn in_words(&self) -> String {
-        let nobody = "this system lets no ordinary user make a user namespace";
+        let refused = "this system lets no ordinary user make a user namespace";
         match self {
             Lack::NoBubblewrap => "bubblewrap is not installed".into(),
-            Lack::AppArmor => format!("{nobody} (AppArmor)"),
-            Lack::Setting(name, _) => format!("{nobody} ({name})"),
+            Lack::AppArmor => format!("{refused} (AppArmor)"),
+            Lack::Setting(name, _) => format!("{refused} ({name})"),
             Lack::Container(why) => format!("this container forbids it: {why}"),
             Lack::Fails(why) => format!("bubblewrap fails: {why}"),
             Lack::OldLandlock(has, least) => {
