@@ -1,0 +1,4 @@
+"""What the commands decide themselves: cmd/{reap,doctor}."""
+
+BUGS = [
+]

@@ -1,0 +1,32 @@
+"""Refs, pointers, files, locks: repo/*, git/index, sys/*."""
+
+BUGS = [
+    ("skip the journal sync", "src/sys/file.rs",
+     "file.write_all(bytes).and_then(|()| file.sync_all());", "file.write_all(bytes);",
+     "remove::power torture"),
+    ("a second keep forgets the first", "src/repo/kept.rs",
+     "    let before = Before::at(git, id, head)?;\n", "    let before = Before::default();\n", "trash::kept"),
+    ("keep no tags", "src/repo/kept.rs",
+     "held.tags.iter().filter(|_| !mirrored)", "held.tags.iter().filter(|_| false)", "trash::kept"),
+    ("no answer means no ref", "src/repo/kept.rs",
+     "        Some(1) => Ok(None),\n", "        Some(_) => Ok(None),\n", "trash::kept git::environment"),
+    ("never verify what is kept", "src/repo/kept.rs",
+     "    match answer.ok() && found.lines().eq(ids) {\n", "    match answer.ok() || found.lines().eq(ids) {\n", "trash::kept"),
+    ("relative pointers become absolute", "src/repo/link.rs",
+     "    let new = if is_absolute { entry.to_owned() } else { relative(folder.named, entry) };\n"
+     "    write(&dot_git", "    let new = entry.to_owned();\n    let _ = is_absolute;\n    write(&dot_git",
+     "remove::kinds::relative"),
+    ("a pointer that is a symlink is read", "src/repo/link.rs",
+     "    if !file.symlink_metadata().is_ok_and(|meta| meta.is_file()) {\n", "    if !file.is_file() {\n", "hostile::pointers"),
+    ("follow a symlink at a lock", "src/sys/lock.rs",
+     "OFlags::NOFOLLOW.bits().cast_signed()", "OFlags::empty().bits().cast_signed()", "hostile::files"),
+    ("hold a lock file that was deleted", "src/sys/lock.rs",
+     "            if lock.is_at(path) {\n", "            if lock.is_at(path) || true {\n", "new::parallel"),
+    ("follow a symlink at a log", "src/sys/file.rs",
+     "    let file = plain(options, OFlags::NOFOLLOW, path)?;\n    close", "    let file = plain(options, OFlags::empty(), path)?;\n    close",
+     "hostile::files session::runs"),
+    ("rename over what is there", "src/sys/file.rs",
+     "RenameFlags::NOREPLACE", "RenameFlags::empty()", "restore::outcome remove::crash rename::refuse"),
+    ("delete through a symlink", "src/sys/delete.rs",
+     "            kind => kind == FileType::Directory,\n", "            kind => kind != FileType::RegularFile,\n", "unit:sys::delete"),
+]

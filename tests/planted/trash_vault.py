@@ -1,0 +1,28 @@
+"""What lies in the trash and in the vault: lifecycle/{trash,vault}."""
+
+BUGS = [
+    ("take another user's trash", "src/lifecycle/trash/mod.rs",
+     "meta.is_dir() && meta.uid() == rustix::process::geteuid().as_raw() => Ok(()),",
+     "meta.is_dir() => Ok(()),", "hostile::files trash::entries"),
+    ("follow a symlink at the trash", "src/lifecycle/trash/mod.rs",
+     "    match fs::symlink_metadata(folder) {\n        Ok(meta) if", "    match fs::metadata(folder) {\n        Ok(meta) if",
+     "hostile::files trash::entries"),
+    ("show items of the original in a copy", "src/lifecycle/trash/mod.rs",
+     "    if elsewhere.is_some_and(", "    if false && elsewhere.is_some_and(", "trash::entries trash::orphans"),
+    ("adopt into a younger private git dir", "src/lifecycle/trash/orphan.rs",
+     "free && is_older(entry, journal) && ", "free && ", "trash::orphans"),
+    ("adopt where a folder stands", "src/lifecycle/trash/orphan.rs",
+     "(ready && ours && free && ", "(ready && ours && (free || true) && ", "trash::orphans"),
+    ("store what is a device", "src/lifecycle/vault/survey.rs",
+     "                    return Err(Obstacle::Device(shown(path)));\n", "", "unit:lifecycle::vault"),
+    ("put nested work away", "src/lifecycle/vault/survey.rs",
+     "if is_saved { Ok(()) }", "if is_saved || true { Ok(()) }", "unit:lifecycle::vault trash::put_away"),
+    ("delete a file that changed since", "src/lifecycle/vault/discard.rs",
+     "            Ok(now) if now != (Seen { ctime, ..seen }) => {\n", "            Ok(now) if false && now != (Seen { ctime, ..seen }) => {\n",
+     "unit:lifecycle::vault"),
+    ("delete ignored files that changed since", "src/lifecycle/vault/discard.rs",
+     "        if fingerprint(&open_folder(folder, name, path)?, path)? != sum {\n",
+     "        if false && fingerprint(&open_folder(folder, name, path)?, path)? != sum {\n", "unit:lifecycle::vault"),
+    ("overlook files that were added since", "src/lifecycle/vault/discard.rs",
+     "                return Err(Obstacle::Added(shown(path)).into());\n", "", "unit:lifecycle::vault"),
+]
