@@ -53,9 +53,6 @@ pub struct Facts {
     /// How its quarantine and the repository stood when they last agreed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confined: Option<Synced>,
-    /// Whether its index is one of files that were copied, which git has not completed yet.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub filling: bool,
     /// What is being done, while it gets another name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renaming: Option<Renaming>,

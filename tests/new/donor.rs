@@ -328,8 +328,8 @@ fn a_crash_at_any_step_is_finished_by_the_next_new() {
         assert_eq!(listing(&test.at("fix")), listing(&plain), "{step}");
         assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), "", "{step}");
         assert_eq!(test.json(&["show", "fix", "--json"])["state"], "ready");
-        let facts = fs::read_to_string(private(&test.app(), "fix").join("sandbox.json")).unwrap();
-        assert!(!facts.contains("filling"), "{step}: {facts}");
+        let entry = private(&test.app(), "fix");
+        assert!(fs::symlink_metadata(entry.join("sandbox.filling")).is_err(), "{step}");
         if !crashed {
             assert!(step > 6, "{step}");
             break;
@@ -342,12 +342,30 @@ fn an_index_that_was_cut_short_by_a_crash_is_made_anew() {
     let test = repository(&[]);
     let mine = test.new_sandbox(&["fix"]);
     let entry = private(&test.app(), "fix");
-    // As if killed while the index of the copies was written, before git had its turn.
-    let facts = fs::read_to_string(entry.join("sandbox.json")).unwrap();
-    write(&entry.join("sandbox.json"), &facts.replacen('{', "{\"filling\":true,", 1));
+    // As if killed while git completed the index of the copies.
     write(&entry.join("locked"), "git-sandbox: creating");
-    write(&entry.join("index"), "DIRC");
-    write(&entry.join("index.lock"), "");
+    fs::remove_file(entry.join("index")).unwrap();
+    write(&entry.join("sandbox.filling"), "DIRC");
+    write(&entry.join("sandbox.filling.lock"), "");
+    fs::remove_file(mine.join("in/b.txt")).unwrap();
+    write(&mine.join("notes"), "mine\n");
+    test.run(&["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr("finished sandbox 'fix', whose creation had been interrupted\n")
+        .ok();
+    assert_eq!(test.git_in(&mine, &["status", "--porcelain"]), "?? notes");
+    assert_eq!(fs::read_to_string(mine.join("in/b.txt")).unwrap(), "in/b.txt\nof two lines\n");
+}
+
+#[test]
+fn an_index_that_a_loss_of_power_emptied_is_made_anew() {
+    let test = repository(&[]);
+    let mine = test.new_sandbox(&["fix"]);
+    let entry = private(&test.app(), "fix");
+    write(&entry.join("locked"), "git-sandbox: creating");
+    for name in ["index", "sandbox.json"] {
+        write(&entry.join(name), "");
+    }
     fs::remove_file(mine.join("in/b.txt")).unwrap();
     write(&mine.join("notes"), "mine\n");
     test.run(&["new", "fix"])

@@ -15,7 +15,6 @@ use crate::lifecycle::create::donor::Recipient;
 use crate::lifecycle::create::include;
 use crate::lifecycle::spare;
 use crate::repo::{Repo, Worktrees};
-use crate::sandbox::record::{self, Facts};
 use crate::session::Session;
 use crate::sys::lock::Lock;
 use crate::sys::{crash_point, dir, file, signals};
@@ -43,12 +42,8 @@ impl Fill<'_> {
         let received = self.recipient().receive();
         signals::check()?;
         match received {
-            Some(index) => {
-                self.begin(&index)?;
-                self.reset()?;
-                self.note_filling(false)
-            }
-            None => self.reset(),
+            Some(index) => self.complete_copies(&index),
+            None => self.reset(None),
         }
     }
 
@@ -64,29 +59,22 @@ impl Fill<'_> {
         }
     }
 
-    /// Puts the index of files that were copied in its place, for git to complete.
-    fn begin(&self, index: &[u8]) -> Result<()> {
+    /// Has git complete files that were copied. Until then their index has a name of its own: an index in
+    /// its place is that of a checkout that came to its end, also after a loss of power.
+    fn complete_copies(&self, index: &[u8]) -> Result<()> {
         crash_point::reached();
-        self.note_filling(true)?;
-        crash_point::reached();
-        let path = self.session.entry.join("index");
+        let path = unfinished_index(self.session.entry);
         file::create(&path).and_then(|mut file| file.write_all(index)).at("write", &path)?;
         crash_point::reached();
-        Ok(())
+        self.reset(Some(&path))?;
+        crash_point::reached();
+        let whole = self.session.entry.join("index");
+        fs::rename(&path, &whole).at("write", &whole)
     }
 
-    /// Notes whether the index is one that git has yet to complete: it is no sign of a checkout that
-    /// came to its end. A scratch worktree has no facts, and is never completed.
-    pub fn note_filling(&self, filling: bool) -> Result<()> {
-        let entry = self.session.entry;
-        match record::is_there(entry) {
-            true => record::write(entry, &Facts { filling, ..record::read(entry) }),
-            false => Ok(()),
-        }
-    }
-
-    /// Has git write what is not there yet, in parallel where the user has not decided otherwise.
-    fn reset(&self) -> Result<()> {
+    /// Has git write what is not there yet, in parallel where the user has not decided otherwise, on the
+    /// index at this path or on its own.
+    fn reset(&self, index: Option<&Path>) -> Result<()> {
         let config = &self.repo.config;
         let mut options: Vec<String> = Vec::new();
         if config.get("checkout.workers").is_none() {
@@ -97,8 +85,11 @@ impl Fill<'_> {
             }
         }
         let git = self.git();
-        let reset =
-            git.call(options).args(["reset", "--hard", "--no-recurse-submodules"]).show()?;
+        let mut reset = git.call(options).args(["reset", "--hard", "--no-recurse-submodules"]);
+        if let Some(index) = index {
+            reset = reset.env("GIT_INDEX_FILE", index);
+        }
+        let reset = reset.show()?;
         signals::check()?;
         if !reset.ok() {
             return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
@@ -128,7 +119,7 @@ impl Fill<'_> {
     /// same as after a checkout.
     pub fn check_out_from(&self, had: &str) -> Result<()> {
         if had != self.commit {
-            return self.reset();
+            return self.reset(None);
         }
         if self.session.branch.is_some() {
             let words = ["update-ref", "-m", "reset: moving to HEAD", "HEAD", had, had];
@@ -141,7 +132,7 @@ impl Fill<'_> {
     pub fn complete_from(&self, had: &[String], entry: &Path) -> Result<()> {
         let commits = [had, &[self.commit.to_owned()]].concat();
         let strange = spare::strange_files(&self.git(), self.session.path, entry, &commits)?;
-        if strange.is_empty() { self.reset() } else { self.complete_around(had, &strange) }
+        if strange.is_empty() { self.reset(None) } else { self.complete_around(had, &strange) }
     }
 
     /// Completes the checkout around files that may be the user's. Every other file is of one of these
@@ -267,4 +258,9 @@ impl Fill<'_> {
             None => Some("the post-checkout hook was killed".into()),
         })
     }
+}
+
+/// The index of a checkout that git has yet to complete.
+pub fn unfinished_index(entry: &Path) -> PathBuf {
+    entry.join("sandbox.filling")
 }

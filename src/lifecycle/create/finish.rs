@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{Action, Maker, Outcome, Wish, outcome};
 use crate::error::{Doing, Error, Result};
 use crate::lifecycle::create::carry::Carry;
-use crate::lifecycle::create::checkout::Fill;
+use crate::lifecycle::create::checkout::{Fill, unfinished_index};
 use crate::repo::Worktrees;
 use crate::sandbox::mark::CREATING;
 use crate::sandbox::record::Facts;
@@ -62,11 +62,15 @@ impl Maker<'_> {
         let branch = there.branch.clone();
         let fill = self.fill(&there.path, &there.entry, branch, &commit, worktrees, own);
         let mut troubles = Vec::new();
-        let Facts { spare, filling, .. } = record::read(&there.entry);
-        if spare.is_some() || filling || !index.exists() {
+        let spare = record::read(&there.entry).spare;
+        // A loss of power may leave the name of an index without its content.
+        let is_whole = fs::metadata(&index).is_ok_and(|meta| meta.len() > 0);
+        if spare.is_some() || !is_whole {
+            let unfinished = unfinished_index(&there.entry);
             remove(&there.entry.join("index.lock"))?;
-            if filling {
-                // It may not be whole.
+            remove(&unfinished.with_extension("filling.lock"))?;
+            remove(&unfinished)?;
+            if !is_whole {
                 remove(&index)?;
             }
             match &spare {
@@ -74,7 +78,6 @@ impl Maker<'_> {
                 None => fill.complete()?,
             }
             self.forget_spare(&there.entry)?;
-            fill.note_filling(false)?;
             troubles = fill.furnish();
         }
         let mut facts = record::read(&there.entry);
