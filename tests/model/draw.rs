@@ -7,6 +7,7 @@ use crate::plan::{
     Beside, Call, Deed, Disk, Fault, Foreign, GitFault, Hooks, MainDeed, Plan, Sitter, Step,
 };
 use crate::random::Random;
+use crate::rename;
 
 /// Branches, but for the last, which is detached; `old` is there before.
 const NAMES: [&str; 4] = ["fix", "feat/ui", "old", "exploration-x"];
@@ -17,12 +18,12 @@ const REPOSITORIES: [usize; 2] = [0, 1];
 /// A repository and a name.
 type Role = (usize, &'static str);
 
-struct Draw {
-    random: Random,
+pub struct Draw {
+    pub random: Random,
     repositories: &'static [usize],
     disk: Disk,
     cast: Vec<Role>,
-    steps: Vec<Step>,
+    pub steps: Vec<Step>,
 }
 
 /// The plan of a run.
@@ -45,7 +46,7 @@ pub fn plan(seed: u64, run: u64) -> Plan {
 
 impl Draw {
     /// One of the cast or, rarely, anybody.
-    fn role(&mut self) -> Role {
+    pub fn role(&mut self) -> Role {
         if !self.cast.is_empty() && self.random.percent(85) {
             return self.random.pick(&self.cast);
         }
@@ -57,7 +58,7 @@ impl Draw {
         if self.random.percent(percent) { fault(&mut self.random, self.disk) } else { Fault::None }
     }
 
-    fn ours(&mut self, repo: usize, call: Call, faults: u64) {
+    pub fn ours(&mut self, repo: usize, call: Call, faults: u64) {
         let fault = self.fault(faults);
         let fault = if call.merges() { self.later(fault) } else { fault };
         self.steps.push(Step::Ours(repo, call, fault));
@@ -110,7 +111,7 @@ impl Draw {
         }
     }
 
-    fn foreign(&mut self, repo: usize) {
+    pub fn foreign(&mut self, repo: usize) {
         let choices = [(2, Foreign::Gc), (3, Foreign::Prune), (3, Foreign::ExpireReflogs)];
         self.steps.push(Step::Foreign(repo, self.random.weighted(&choices)));
     }
@@ -126,6 +127,9 @@ impl Draw {
     }
 
     fn story(&mut self) {
+        if self.random.percent(40) {
+            return self.other_story();
+        }
         let (repo, name) = self.role();
         match self.random.below(10) {
             // Merged, whatever the main checkout holds and whatever goes wrong.
@@ -221,6 +225,8 @@ impl Draw {
                 let sitter = random.pick(&[Sitter::Ours, Sitter::Foreign]);
                 let calls =
                     [Call::Rm(name), Call::RmForced(name), Call::ReapForced, Call::Merge(name)];
+                let rename = Call::Rename(name, rename::other(name));
+                let calls = [&calls[..], &[rename]].concat();
                 let call = random.pick(&calls);
                 Step::InUse(repo, name, sitter, call)
             }
@@ -230,11 +236,11 @@ impl Draw {
 }
 
 /// The call that makes a sandbox of this name.
-fn new(name: &'static str) -> Call {
+pub fn new(name: &'static str) -> Call {
     if name == "exploration-x" { Call::NewDetached(name) } else { Call::New(name) }
 }
 
-fn deed(random: &mut Random) -> Deed {
+pub fn deed(random: &mut Random) -> Deed {
     random.weighted(&[
         (8, Deed::Untracked),
         (6, Deed::StagedThenOverwritten),
@@ -275,6 +281,8 @@ fn call(random: &mut Random, name: &'static str) -> Call {
         (1, Call::ListAll),
         (2, Call::Show(name)),
         (3, Call::Run(name)),
+        (4, Call::Rename(name, rename::other(name))),
+        (2, Call::Rename(rename::other(name), name)),
         (10, Call::Rm(name)),
         (18, Call::RmForced(name)),
         (5, Call::RmTwiceForced(name)),

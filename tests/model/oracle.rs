@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::ours;
-use crate::plan::{Call, Fault};
+use crate::plan::{Call, Fault, folder, is_called};
+use crate::rename;
 use crate::snapshot::{Snapshot, walk};
 use crate::user::{Life, Place, User};
 use crate::world::{Tree, World, entry_of, folders_in};
@@ -21,6 +22,8 @@ pub struct Untouched {
     indexes: Vec<Vec<u8>>,
     /// Whether a merge has left a main checkout half way, for the next command to mend.
     landing: Vec<bool>,
+    /// The branches that a renaming has left half way, now and then.
+    renaming: Vec<Vec<(String, String)>>,
 }
 
 impl Untouched {
@@ -43,6 +46,7 @@ impl Untouched {
             refs: world.repos.iter().map(|repo| refs(repo)).collect(),
             indexes: world.repos.iter().map(index).collect(),
             landing: world.repos.iter().map(|repo| is_landing(repo)).collect(),
+            renaming: (0..world.repos.len()).map(|repo| rename::half_way(world, repo)).collect(),
         }
     }
 
@@ -135,17 +139,22 @@ impl Untouched {
                     call => is_main(name) && call.merges(),
                 })
             };
+            let calls = here().filter_map(rename::branches);
+            let pairs: Vec<_> = calls.chain(self.renaming[repo].iter().cloned()).collect();
+            let renamed = |name: &str| pairs.iter().any(|pair| pair.0 == name || pair.1 == name);
             for (name, id) in before {
                 match now.get(name) {
                     Some(there) if there == id || may_move(name) => {}
                     None if may_go(name) => {}
+                    // The commits go along, whichever of its names the branch has.
+                    _ if renamed(name) && rename::holds(world, repo, &pairs, (name, id), now) => {}
                     other => return Err(format!("{name} was {id} and is {other:?}")),
                 }
             }
             for name in now.keys().filter(|name| !before.contains_key(*name)) {
                 let made = |call: Call| {
                     let restored = matches!(call, Call::Restore(_) | Call::RestoreAs(_));
-                    restored || call.makes().as_deref() == Some(name)
+                    restored || renamed(name) || call.makes().as_deref() == Some(name)
                 };
                 if !here().any(made) {
                     return Err(format!("{name} was made"));
@@ -210,6 +219,7 @@ pub fn with_work(world: &World, user: &User) -> Vec<(usize, PathBuf)> {
 
 /// Nothing but force takes a sandbox with work in it.
 pub fn still_there(
+    world: &World,
     user: &User,
     before: &[(usize, PathBuf)],
     calls: &[(usize, Call, Fault)],
@@ -218,9 +228,20 @@ pub fn still_there(
         let name = path.file_name().unwrap().to_string_lossy();
         let repo = user.lives[*life].repo;
         let taken = |(there, call, _): &(usize, Call, Fault)| {
-            (*there == repo || *call == Call::ReapAll) && call.may_take(&name)
+            let renamed = calls.iter().filter_map(|(_, call, _)| match call {
+                Call::Rename(old, new) if is_called(&name, old) => Some(folder(new)),
+                _ => None,
+            });
+            let mut names = renamed.chain([&*name]);
+            (*there == repo || *call == Call::ReapAll) && names.any(|name| call.may_take(name))
         };
-        if !calls.iter().any(taken) && !path.join(".git").exists() {
+        // It may stand there under another name.
+        let there = || {
+            let trees = world.trees(repo);
+            let mut trees = trees.iter().filter(|tree| User::life_of(&tree.entry) == Some(*life));
+            trees.any(|tree| tree.is_live() || rename::stands(tree))
+        };
+        if !calls.iter().any(taken) && !path.join(".git").exists() && !there() {
             return Err(format!("'{}' had work in it and was taken", path.display()));
         }
     }
@@ -275,7 +296,7 @@ fn stays(tree: &Tree) -> bool {
     let operations = operations.iter().chain(&["REVERT_HEAD", "BISECT_LOG", "sequencer"]);
     let busy = operations.into_iter().any(|name| tree.entry.join(name).exists());
     // One on its way is not without a folder.
-    let gone = !tree.path.exists() && !tree.is_pinned();
+    let gone = !tree.path.exists() && !tree.is_pinned() && !tree.is_renaming();
     gone && (busy || !folders_in(&tree.entry.join("modules")).is_empty())
 }
 
@@ -346,6 +367,9 @@ fn nothing_half_done(world: &World) -> Result<(), String> {
             let entry = tree.entry.display();
             if tree.is_creating() {
                 return Err(format!("{entry} is half made"));
+            }
+            if tree.is_renaming() {
+                return Err(format!("{entry} is half renamed"));
             }
             if tree.is_merging() {
                 return Err(format!("{entry} was left by a merge"));

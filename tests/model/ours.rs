@@ -178,6 +178,9 @@ impl Running {
             if self.call.merges() && status.code() == Some(0) {
                 counts.add("merged", 1);
             }
+            if matches!(self.call, Call::Rename(..)) && status.code() == Some(0) {
+                counts.add("renamed", 1);
+            }
             return Some(self.judge(status));
         }
         if self.kill_at.is_some_and(|time| Instant::now() >= time) || self.hangs.exists() {

@@ -77,6 +77,8 @@ pub enum Call {
     ListAll,
     Show(&'static str),
     Run(&'static str),
+    /// To the second name.
+    Rename(&'static str, &'static str),
     Rm(&'static str),
     RmForced(&'static str),
     RmTwiceForced(&'static str),
@@ -192,6 +194,7 @@ impl Call {
             Call::ListAll => vec!["list", "--all"],
             Call::Show(name) => vec!["show", folder(name)],
             Call::Run(name) => vec!["run", folder(name), "--", "true"],
+            Call::Rename(name, new) => vec!["rename", folder(name), new],
             Call::Rm(name) => vec!["rm", folder(name)],
             Call::RmForced(name) => vec!["rm", "--force", folder(name)],
             Call::RmTwiceForced(name) => vec!["rm", "--force", "--force", folder(name)],
@@ -251,7 +254,8 @@ impl Call {
             | Call::NewTask(name)
             | Call::NewFrom(name)
             | Call::NewAndReapDaily(name)
-            | Call::NewAndRun(name) => Some(format!("refs/heads/{name}")),
+            | Call::NewAndRun(name)
+            | Call::Rename(_, name) => Some(format!("refs/heads/{name}")),
             _ => None,
         }
     }
@@ -271,7 +275,11 @@ impl Fault {
 
 /// The folder of a sandbox.
 pub fn folder(name: &'static str) -> &'static str {
-    if name == "feat/ui" { "feat-ui" } else { name }
+    match name {
+        "feat/ui" => "feat-ui",
+        "feat/new" => "feat-new",
+        other => other,
+    }
 }
 
 /// Whether a folder stands for this name, is the second to do so, or was restored under another.

@@ -109,6 +109,11 @@ impl Play<'_> {
                 self.asked_for(*repo, name, calls.len() > 1);
             }
         }
+        for (repo, call, _) in calls {
+            if let Call::Rename(name, new) = call {
+                self.user.may_be_renamed(*repo, name, new);
+            }
+        }
         ours::run(world, calls)?;
         before.check(world, calls)?;
         for (repo, call, _) in calls {
@@ -117,7 +122,7 @@ impl Play<'_> {
             }
         }
         self.mend(before, calls)?;
-        oracle::still_there(&self.user, &work, calls)?;
+        oracle::still_there(world, &self.user, &work, calls)?;
         self.user.meet(world);
         Ok(())
     }
@@ -174,7 +179,7 @@ impl Play<'_> {
             self.user.remember(text, Place::Main, format!("{what:?}"), repo, None);
         }
         done?;
-        oracle::still_there(&self.user, &work, &[(repo, call, Fault::None)])?;
+        oracle::still_there(world, &self.user, &work, &[(repo, call, Fault::None)])?;
         if let Call::MergeRebased(name) = call {
             self.user.may_be_rebased(repo, name);
         }
@@ -192,7 +197,7 @@ impl Play<'_> {
         for number in 0..self.user.lives.len() {
             let life = &self.user.lives[number];
             let on_branch = life.snapshot.head == format!("ref: refs/heads/{name}\n");
-            let named = on_branch || is_called(&life.name, name);
+            let named = on_branch || is_called(&life.name, name) || is_called(&life.called, name);
             if life.repo == repo && named && (at_once || !live.contains(&number)) {
                 let files = [Place::Files, Place::Ignored, Place::Entry];
                 let commits = [Place::Head, Place::Reflog, Place::PrivateRef];
@@ -250,7 +255,11 @@ impl Play<'_> {
         // operation names is as safe as git keeps it: not at all.
         let found = oracle::search(self.world);
         for life in lives.into_iter().filter(|life| safe.contains(life)) {
-            let lost = self.user.lost(&found, |token| token.owner == Some(life));
+            // What was put away before came back without what git ignores.
+            let reaped = self.world.reaped.get();
+            let lost = self.user.lost(&found, |token| {
+                token.owner == Some(life) && (token.place != Place::Ignored || !reaped)
+            });
             assert!(lost.is_empty(), "lost:\n{lost}");
             self.user.destroy(life, &[Place::PrivateRef]);
             if self.user.is_frozen(life) {

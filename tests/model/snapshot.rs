@@ -39,7 +39,7 @@ impl Snapshot {
         let status = world.ask(&tree.path, &words);
         let said = text_lines(&status.stdout).chain([format!("{}", status.status)]);
         let (branch_status, status) = said.partition(|line| line.starts_with('#'));
-        let locked = match tree.is_pinned() {
+        let locked = match tree.is_pinned() || tree.is_renaming() {
             true => before.and_then(|before| before.locked.clone()),
             false => tree.locked.clone(),
         };

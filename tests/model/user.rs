@@ -65,6 +65,10 @@ pub struct Life {
     pub deleted: bool,
     /// Whether a rebase of ours may have changed it since: then only its tokens tell.
     pub rebased: bool,
+    /// What HEAD may say since a renaming was asked for.
+    renamed: HashSet<String>,
+    /// The name that its folder had when it was last seen.
+    pub called: String,
 }
 
 #[derive(Default)]
@@ -72,6 +76,22 @@ pub struct User {
     pub lives: Vec<Life>,
     pub tokens: Vec<Token>,
     run: u64,
+}
+
+impl Life {
+    /// Knows it by the name that a renaming, or the end of one, gave it.
+    fn follow(&mut self, tree: &Tree) {
+        self.called = tree.name();
+        let head = fs::read_to_string(tree.entry.join("HEAD")).unwrap_or_default();
+        if head == self.snapshot.head || !self.renamed.contains(&head) {
+            return;
+        }
+        let name = head.trim_end().strip_prefix("ref: refs/heads/").unwrap_or_default();
+        let named = |line: &String| line.starts_with("# branch.head ");
+        self.snapshot.branch_status.retain(|line| !named(line));
+        self.snapshot.branch_status.insert(format!("# branch.head {name}"));
+        self.snapshot.head = head;
+    }
 }
 
 impl User {
@@ -88,9 +108,12 @@ impl User {
     pub fn meet(&mut self, world: &World) {
         for repo in 0..world.repos.len() {
             for tree in world.trees(repo) {
-                let known = User::life_of(&tree.entry).is_some();
+                let known = User::life_of(&tree.entry);
+                if let Some(number) = known.filter(|_| tree.is_live() && !tree.is_renaming()) {
+                    self.lives[number].follow(&tree);
+                }
                 let ours = tree.is_creating() || tree.is_merging();
-                if known || !tree.is_live() || ours || tree.is_pinned() {
+                if known.is_some() || !tree.is_live() || ours || tree.is_pinned() {
                     continue;
                 }
                 fs::write(tree.entry.join("sandbox.model"), format!("{}\n", self.lives.len()))
@@ -107,6 +130,8 @@ impl User {
                     frozen: false,
                     deleted: false,
                     rebased: false,
+                    renamed: HashSet::new(),
+                    called: tree.name(),
                 });
             }
         }
@@ -159,6 +184,19 @@ impl User {
         }
     }
 
+    /// A sandbox may be called otherwise soon, and its branch with it.
+    pub fn may_be_renamed(&mut self, repo: usize, name: &'static str, new: &'static str) {
+        let head = |name: &str| format!("ref: refs/heads/{name}\n");
+        let lives = self.lives.iter_mut().filter(|life| life.repo == repo);
+        for life in lives {
+            let on_it = life.snapshot.head == head(name) || life.renamed.contains(&head(name));
+            if on_it || life.called == folder(name) {
+                life.renamed.extend([life.snapshot.head.clone(), head(new)]);
+                life.heads.insert(head(new));
+            }
+        }
+    }
+
     /// Notes a token that is where it should be.
     pub fn remember(
         &mut self,
@@ -190,7 +228,7 @@ impl User {
         // One that was never whole is nobody's yet.
         let Some(number) = User::life_of(&tree.entry) else { return Ok(()) };
         // A crash may have left it half restored: then HEAD is still detached.
-        let alone = self.is_alone(world, number) && !tree.is_pinned();
+        let alone = self.is_alone(world, number) && !tree.is_pinned() && !tree.is_renaming();
         let life = &self.lives[number];
         let now = Snapshot::take(world, tree, Some(&life.snapshot));
         let renamed = tree.name() != life.name;
@@ -228,7 +266,8 @@ impl User {
             let tree = Tree { entry: tree.entry.clone(), path: tree.path.clone(), locked };
             let mut after = Snapshot::take(world, &tree, Some(&life.snapshot));
             // What a restore will put right is not the user's doing.
-            if tree.is_pinned() && after.head == now.head && !now.head.starts_with("ref: ") {
+            let detached = tree.is_pinned() && !now.head.starts_with("ref: ");
+            if (detached || tree.is_renaming()) && after.head == now.head {
                 after.head.clone_from(&life.snapshot.head);
                 after.branch_status.clone_from(&life.snapshot.branch_status);
             }

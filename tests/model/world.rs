@@ -254,6 +254,11 @@ impl Tree {
         self.locked.as_deref().is_some_and(|reason| reason.trim_end() == "git-sandbox: merging")
     }
 
+    /// Whether its folder and its branch are getting another name.
+    pub fn is_renaming(&self) -> bool {
+        self.locked.as_deref().is_some_and(|reason| reason.trim_end() == "git-sandbox: renaming")
+    }
+
     pub fn is_pinned(&self) -> bool {
         self.locked.as_deref().is_some_and(|reason| reason.starts_with("git-sandbox: trashed"))
     }
