@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The rooms and files of `src/`, from the top of the house to the bottom.
 const ROOMS: [&str; 11] =
@@ -24,7 +24,8 @@ type Sources = BTreeMap<String, String>;
 
 #[test]
 fn the_house_is_in_order() {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let told = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    let src = told.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into()).join("src");
     let mut sources = Sources::new();
     read(&src, "", &mut sources);
     assert!(sources.len() > 50, "only {} files were found", sources.len());

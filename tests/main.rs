@@ -58,7 +58,7 @@ fn rust_files(folder: &Path) -> BTreeSet<PathBuf> {
 /// This test is in `main.rs` because here it cannot be forgotten in the same way.
 #[test]
 fn every_file_is_listed_as_a_module() {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let tests = fixture::built::source("tests");
     let mut listed = listed_from(&tests.join("main.rs"));
     for target in ["model/main.rs", "layers.rs"] {
         listed.extend(listed_from(&tests.join(target)));

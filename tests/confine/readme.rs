@@ -1,8 +1,8 @@
 //! The blocks of the README on agents that are not trusted, as a reader would paste them.
 
 use std::fs;
-use std::path::Path;
 
+use crate::fixture::built::source;
 use crate::fixture::cell::Cell;
 use crate::fixture::files::write;
 use crate::fixture::process::finished;
@@ -10,8 +10,7 @@ use crate::fixture::process::finished;
 /// The block of shell commands that follows `<!-- walls: <name> -->`.
 #[track_caller]
 fn block(name: &str) -> String {
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let readme = fs::read_to_string(source("README.md")).unwrap();
     let mark = format!("<!-- walls: {name} -->\n```sh\n");
     readme.split_once(&mark).unwrap().1.split_once("```\n").unwrap().0.to_owned()
 }

@@ -2,9 +2,9 @@
 //! break the next.
 
 use std::fs;
-use std::path::Path;
 
 use crate::fixture::Test;
+use crate::fixture::built::source;
 use crate::fixture::process::finished_on_terminal;
 
 const JOURNEYS: [&str; 5] = ["feature", "repair", "task", "many", "clean-up"];
@@ -12,7 +12,7 @@ const JOURNEYS: [&str; 5] = ["feature", "repair", "task", "many", "clean-up"];
 /// The block of shell commands that follows `<!-- journey: <name> -->`.
 #[track_caller]
 fn journey(name: &str) -> String {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = source("README.md");
     let readme = fs::read_to_string(readme).unwrap();
     let mark = format!("<!-- journey: {name} -->\n```sh\n");
     let (_, after) = readme.split_once(&mark).unwrap_or_else(|| panic!("no journey '{name}'"));

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::fixture::Test;
+use crate::fixture::built::source;
 use crate::fixture::process::finished;
 use crate::fixture::tools::have;
 
 fn committed() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("man/git-sandbox.1")
+    source("man/git-sandbox.1")
 }
 
 fn page() -> String {
@@ -71,7 +72,7 @@ fn every_section_is_there() {
 /// The words in the source that start so, each followed by its closing quote.
 fn words_in_source(lead: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
-    let mut todo = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut todo = vec![source("src")];
     while let Some(path) = todo.pop() {
         if path.is_dir() {
             todo.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
@@ -115,6 +116,7 @@ fn every_key_that_the_program_reads_is_explained_and_no_other() {
         "confining",
         "incoming",
         "nested",
+        "filling",
     ];
     let files = files.map(|end| format!("sandbox.{end}"));
     let read = words_in_source("sandbox.").into_iter().filter(|key| !files.contains(key));

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::fixture::Test;
+use crate::fixture::built::{program, source};
 use crate::fixture::files::{names_in, tree, write};
 use crate::fixture::process::{finished, finished_on_terminal};
 use crate::fixture::tools::have;
@@ -11,7 +12,7 @@ use crate::fixture::tools::have;
 /// The block of shell commands that follows `<!-- journey: <name> -->`.
 #[track_caller]
 fn journey(name: &str) -> String {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let readme = fs::read_to_string(source("README.md"));
     let readme = readme.unwrap();
     let mark = format!("<!-- journey: {name} -->\n```sh\n");
     let (_, after) = readme.split_once(&mark).unwrap_or_else(|| panic!("no journey '{name}'"));
@@ -51,7 +52,7 @@ fn subjects(test: &Test, branch: &str) -> String {
 
 #[test]
 fn there_are_five_journeys() {
-    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"));
+    let readme = fs::read_to_string(source("README.md"));
     let readme = readme.unwrap();
     let marks = readme.lines().filter_map(|line| line.strip_prefix("<!-- journey: "));
     let names: Vec<_> = marks.map(|mark| mark.trim_end_matches(" -->")).collect();
@@ -96,8 +97,7 @@ fn a_new_that_fails_leaves_the_main_checkout_alone() {
 #[test]
 fn the_install_lines_work_outside_of_the_source_tree() {
     let test = Test::new();
-    let readme =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let readme = fs::read_to_string(source("README.md")).unwrap();
     let (_, block) = readme.split_once("<!-- install -->\n```sh\n").unwrap();
     let block = block.split_once("```\n").unwrap().0;
     // The source: what cargo needs of it is that it is there.
@@ -107,7 +107,7 @@ fn the_install_lines_work_outside_of_the_source_tree() {
     fs::create_dir(test.home.join("src")).unwrap();
     fs::rename(test.app(), test.home.join("src/app")).unwrap();
     // cargo puts the built program where PATH finds it.
-    let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
+    let program = program();
     let text = format!(
         "set -e\n[ \"$*\" = \"install --locked --path git-sandbox\" ]\n\
          grep -q git-sandbox git-sandbox/Cargo.toml\ncp {} \"$HOME/bin/git-sandbox\"",
@@ -137,7 +137,7 @@ fn a_browser_keeps_the_columns_of_the_picture() {
         return;
     }
     let test = Test::bare();
-    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let top = source("");
     let picture = fs::read_to_string(top.join("docs/session.svg")).unwrap();
     let lines: Vec<usize> = picture.lines().filter_map(letters).collect();
     assert!(lines.len() > 15, "{lines:?}");
@@ -235,10 +235,9 @@ fn the_picture_shows_what_the_program_prints() {
         return;
     }
     let test = Test::bare();
-    let top = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut command = test.command("python3", top);
-    let output =
-        finished(command.arg("docs/picture").arg(assert_cmd::cargo::cargo_bin!("git-sandbox")));
+    let top = source("");
+    let mut command = test.command("python3", &top);
+    let output = finished(command.arg("docs/picture").arg(program()));
     let wanted = fs::read_to_string(top.join("docs/session.svg")).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(String::from_utf8_lossy(&output.stdout), wanted, "run docs/picture");

@@ -1,6 +1,7 @@
 //! Usage, help, and words that are not known.
 
 use crate::fixture::Test;
+use crate::fixture::built::program;
 use crate::fixture::usage::{ALL, NEW, alone};
 
 #[test]
@@ -48,7 +49,7 @@ fn help_of_a_command_explains_its_options() {
 #[test]
 fn help_of_the_program_names_every_command() {
     let test = Test::bare();
-    let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
+    let program = program();
     let mut command = test.command(program, &test.home);
     command.arg("--help");
     let options = "\nWithout a command: list. Every command takes:

@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::fixture::built::program;
 use crate::fixture::files::{tree, write};
 use crate::fixture::traps::{canary, ran};
 use crate::fixture::{Run, Test};
@@ -209,8 +210,7 @@ fn a_repository_that_is_not_there_is_an_error_and_nothing_is_made() {
     ] {
         let value = value.replace("$HOME", test.home.to_str().unwrap());
         for words in [&["list"][..], &["rm", "--force", "nobody"], &["new", "fix"]] {
-            let mut command =
-                test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
+            let mut command = test.command(program(), &test.app());
             command.args(words).env(name, &value);
             let output = test.run_command(command).output();
             let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -292,7 +292,7 @@ fn a_command_in_a_sandbox_sees_no_other_repository() {
                   git rev-parse --show-toplevel; git config --get core.editor; git status --porcelain";
     let asked = test.git(&["rev-parse", "--local-env-vars"]);
     let other = test.home.join("other");
-    let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
+    let mut command = test.command(program(), &test.app());
     command.args(["run", "box", "--", "sh", "-c", script]);
     let others = |name: &&str| !name.contains("CONFIG") && !LOCATING.contains(name);
     for name in asked.lines().filter(others) {

@@ -1,5 +1,6 @@
 //! `git sandbox list`
 
+use crate::fixture::built::program;
 use crate::fixture::state::private;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -338,7 +339,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
     let test = Test::new();
     test.new_sandbox(&["fix"]);
     for words in [&["list"][..], &["list", "--json"], &["list", "--names"], &["path", "fix"]] {
-        let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
+        let mut command = test.command(program(), &test.app());
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let output = command.args(words).stdout(writer).stderr(Stdio::piped()).output().unwrap();

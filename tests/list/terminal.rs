@@ -1,6 +1,7 @@
 //! `git sandbox list` on a terminal: before it has read everything, again and again, narrow and wide.
 
 use crate::fixture::Test;
+use crate::fixture::built::program;
 use crate::fixture::files::write;
 use crate::fixture::process::{Sleeper, finished};
 use crate::fixture::time::set_day;
@@ -44,7 +45,7 @@ fn on_terminal(
     let mut command = test.command("python3", &test.app());
     let (columns, rows) = (size.0.to_string(), size.1.to_string());
     command.args(["-c", PTY, &columns, &rows, script]);
-    command.arg(assert_cmd::cargo::cargo_bin!("git-sandbox")).args(words).arg("--color=never");
+    command.arg(program()).args(words).arg("--color=never");
     command.env("TERM", "xterm").envs(environment.iter().copied());
     let output = finished(&mut command);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

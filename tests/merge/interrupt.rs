@@ -3,6 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 
+use crate::fixture::built::program;
 use crate::fixture::diff::same;
 use crate::fixture::files::write;
 use crate::fixture::merge::{Scene, Target};
@@ -20,7 +21,7 @@ fn with_pipes(scene: &Scene) {
 /// Starts a merge. Returns once it waits.
 #[track_caller]
 fn start(scene: &Scene, how: &[&str]) -> Child {
-    let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
+    let program = program();
     let mut command = scene.test.command(program, &scene.test.app());
     command.args(["merge", "box"]).args(how).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.process_group(0).spawn().unwrap();
@@ -112,7 +113,7 @@ sys.stdout.buffer.write(early + b'the gate opens\\n' + late)
     ));
     let mut command = scene.test.command("python3", &scene.test.app());
     command.args(["-c", PTY, gate.to_str().unwrap()]).env("PATH", path);
-    let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
+    let program = program();
     let output = finished(command.arg(program).args(["merge", "box", "--keep"]));
     let wanted = "checking out a scratch worktree to merge in\nthe gate opens\n\
                   merged 'box' into 'dev': 2 commits, with a merge commit\n";

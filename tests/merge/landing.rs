@@ -8,6 +8,7 @@ use crate::fixture::files::{chmod, write};
 use crate::fixture::merge::{Scene, Target};
 use crate::fixture::mount::{Mount, alone};
 use crate::fixture::repository::{Format, repository};
+use crate::fixture::run::without_power;
 
 const FORWARD: &str = "merged 'box' into 'dev': 2 commits, fast-forward\n";
 
@@ -81,21 +82,20 @@ fn files_that_were_written_before_it_failed_are_put_back() {
 
 #[test]
 fn a_folder_that_cannot_be_written_to_leaves_everything_as_it_was() {
-    // Root may write to any folder, whatever its mode.
     let scene = Scene::new(Target::Here);
-    if !scene.test.am_root() {
-        let dir = scene.test.app().join("dir");
-        write(&scene.path.join("dir/new"), "new\n");
-        scene.test.git_in(&scene.path, &["add", "--all"]);
-        scene.test.git_in(&scene.path, &["commit", "--quiet", "-m", "more"]);
-        chmod(&dir, 0o500);
-        let before = scene.state();
-        let output = scene.test.run(&["merge", "box"]).output();
-        assert_eq!(output.status.code(), Some(1));
-        same(&scene.state(), &before);
-        chmod(&dir, 0o700);
-        scene.nothing_is_left();
-    }
+    let dir = scene.test.app().join("dir");
+    write(&scene.path.join("dir/new"), "new\n");
+    scene.test.git_in(&scene.path, &["add", "--all"]);
+    scene.test.git_in(&scene.path, &["commit", "--quiet", "-m", "more"]);
+    chmod(&dir, 0o500);
+    let before = scene.state();
+    let output = without_power(&scene.test, &scene.test.app(), &["merge", "box"]).output();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.starts_with("error: cannot merge 'box' into 'dev': "), "{stderr}");
+    assert_eq!(output.status.code(), Some(1));
+    same(&scene.state(), &before);
+    chmod(&dir, 0o700);
+    scene.nothing_is_left();
 }
 
 #[test]

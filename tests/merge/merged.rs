@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use crate::fixture::Test;
+use crate::fixture::built::program;
 use crate::fixture::files::write;
 use crate::fixture::merge::can_tell;
 use crate::fixture::repository::{Format, repository};
@@ -231,7 +232,7 @@ fn listed(test: &Test) -> (serde_json::Value, usize) {
     let log = test.home.join("starts");
     drop(std::fs::remove_file(&log));
     let path = test.fake_git("echo \"$@\" >>\"$HOME/starts\"; exec \"$GIT\" \"$@\"");
-    let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
+    let mut command = test.command(program(), &test.app());
     // A status of each takes its time on a busy machine.
     let output = command.args(["list", "--json"]).env("PATH", path).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -33,7 +33,7 @@ pub fn be_git() -> ExitCode {
         "AllDieBefore" | "AllDieAfter" => drop(kill_current_process_group(Signal::KILL)),
         _ => drop(File::create(variable("TORTURE_HANGS"))),
     }
-    std::thread::sleep(Duration::from_secs(60));
+    std::thread::sleep(Duration::from_secs(3600));
     ExitCode::FAILURE
 }
 

@@ -1,5 +1,6 @@
 //! Killed in the middle: what is left is recognised, finished or taken back.
 
+use crate::fixture::built::program;
 use crate::fixture::state::private;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -152,7 +153,7 @@ fn an_interrupt_ends_the_wait_for_a_lock() {
     std::fs::create_dir(test.app().join(".git/sandbox")).unwrap();
     let lock = File::create(test.app().join(".git/sandbox/lock")).unwrap();
     lock.lock().unwrap();
-    let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
+    let mut command = test.command(program(), &test.app());
     command.args(["new", "fix"]).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.process_group(0).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());

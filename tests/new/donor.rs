@@ -10,6 +10,7 @@ use std::process::Stdio;
 use rustix::process::Signal;
 
 use crate::fixture::Test;
+use crate::fixture::built::program;
 use crate::fixture::donor::{
     age, commit, files, given, listing, nothing_given, repository, same_as_gits, settle,
 };
@@ -81,7 +82,7 @@ fn a_file_that_was_edited_in_the_second_of_its_checkout_is_not_taken() {
 fn a_donor_that_is_edited_meanwhile_gives_only_what_is_still_right() {
     let test = repository(&[]);
     let app = test.app();
-    let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &app);
+    let mut command = test.command(program(), &app);
     // After the files were chosen, before the first is copied.
     command.args(["new", "mine"]).env("GIT_SANDBOX_PAUSE_AT", "4").process_group(0);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -11,8 +11,8 @@ use std::process::Stdio;
 use rustix::process::Signal;
 
 use crate::fixture::Test;
+use crate::fixture::built::program;
 use crate::fixture::files::{chmod, names_in, tree, write};
-use crate::fixture::lab::PROGRAM;
 use crate::fixture::process::{ended, is_suspended, signal, until};
 
 const CREATED: &str = "created sandbox 'fix': new branch 'fix' from 'main'\n";
@@ -93,7 +93,7 @@ fn a_signal_ends_the_copying_of_a_file() {
     for name in ["disk", "other"] {
         fs::write(test.app().join(name), vec![b'x'; 3 << 20]).unwrap();
     }
-    let mut command = test.command(PROGRAM, &test.app());
+    let mut command = test.command(program(), &test.app());
     // In the middle of the first file.
     command.args(["new", "fix"]).env("GIT_SANDBOX_PAUSE_AT", "5").process_group(0);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

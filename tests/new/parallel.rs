@@ -1,5 +1,6 @@
 //! Many at once: every one succeeds, one path for one name, nothing stray.
 
+use crate::fixture::built::program;
 use crate::fixture::state::private;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -206,7 +207,7 @@ fn a_first_new_that_ends_while_the_second_looks_is_resumed() {
          [ -p \"$HOME/listed\" ] || exec cat \"$HOME/list\"\n\
          echo >\"$HOME/listed\"; cat \"$HOME/answer\"; exec cat \"$HOME/list\"",
     );
-    let mut second = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.app());
+    let mut second = test.command(program(), &test.app());
     second.args(["new", "fix"]).env("PATH", path).stdout(Stdio::piped()).stderr(Stdio::piped());
     let second = second.process_group(0).spawn().unwrap();
     assert_eq!(read_pipe(&test.home.join("listed")), "\n");

@@ -9,10 +9,11 @@ use std::process::Stdio;
 use rustix::process::Signal;
 
 use crate::fixture::Test;
+use crate::fixture::built::program;
 use crate::fixture::files::{chmod, names_in, write};
-use crate::fixture::lab::PROGRAM;
 use crate::fixture::process::{ended, is_suspended, signal, until};
 use crate::fixture::time::set_day;
+use crate::fixture::tools::not_as_this_user;
 
 const NOBODY: u32 = 65534;
 
@@ -228,6 +229,8 @@ fn a_root_below_a_folder_of_a_group_is_refused() {
         chown(&open, None, Some(NOBODY)).unwrap();
         let why = format!("others may replace '{}'", open.join("trees").display());
         root_refused(&test, &open.join("trees"), &why);
+    } else {
+        not_as_this_user("a folder of a group that others are in");
     }
     // In a sticky one only the owner may replace what is theirs.
     chmod(&open, 0o1775);
@@ -239,7 +242,7 @@ fn a_root_below_a_folder_of_another_user_is_refused() {
     let test = Test::new();
     if !test.am_root() {
         // Every folder that this user may write to is theirs or open to all users.
-        return;
+        return not_as_this_user("a folder of another user that this one may write to");
     }
     let theirs = test.home.join("theirs");
     fs::create_dir_all(theirs.join("trees")).unwrap();
@@ -252,7 +255,7 @@ fn a_root_below_a_folder_of_another_user_is_refused() {
 fn made_first(make: impl Fn(&Path)) -> (Test, std::process::Output) {
     let test = Test::new();
     let root = test.home.join("trees");
-    let mut command = test.command(PROGRAM, &test.app());
+    let mut command = test.command(program(), &test.app());
     command.args(["new", "fix", "--root", root.to_str().unwrap()]).env("GIT_SANDBOX_PAUSE_AT", "1");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let child = command.spawn().unwrap();

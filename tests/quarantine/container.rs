@@ -1,11 +1,11 @@
 //! `run --container`: what podman and docker are asked for. tests/containers has a real one.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Confined;
+use crate::fixture::built;
 use crate::fixture::files::write;
-use crate::fixture::lab::PROGRAM;
 
 /// Makes a program that writes its words down, one on each line, and runs what stands after the image
 /// as a container would, with git led into the quarantine. Returns a PATH with it.
@@ -21,7 +21,7 @@ fn fake(it: &Confined, name: &str) -> String {
         common.join("objects").display(),
     );
     let program: PathBuf = it.test.script(&format!("engine/{name}"), &text);
-    let folders = [program.as_path(), Path::new(PROGRAM)].map(|it| it.parent().unwrap().display());
+    let folders = [program.as_path(), built::program()].map(|it| it.parent().unwrap().display());
     format!("{}:{}:{}", folders[0], folders[1], std::env::var("PATH").unwrap())
 }
 

@@ -8,8 +8,8 @@ use std::process::Stdio;
 use rustix::process::Signal;
 
 use super::Confined;
+use crate::fixture::built::program;
 use crate::fixture::files::names_in;
-use crate::fixture::lab::PROGRAM;
 use crate::fixture::process::{ended, is_suspended, signal, until};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::state::collect_garbage;
@@ -73,7 +73,7 @@ fn a_kill_while_something_is_taken_over_is_made_good() {
 fn a_gc_beside_us_takes_nothing_that_is_being_taken_over() {
     let it = Confined::new();
     let tip = it.commit("one", "1\n");
-    let mut command = it.test.command(PROGRAM, &it.test.app());
+    let mut command = it.test.command(program(), &it.test.app());
     // When the objects are there, and before a ref leads to them.
     command.args(["show", "box", "--json"]).env("GIT_SANDBOX_PAUSE_AT", "2").process_group(0);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

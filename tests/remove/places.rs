@@ -2,8 +2,7 @@
 //! a mount point, on another file system, of a bare repository.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
@@ -11,7 +10,6 @@ use crate::fixture::files::{tree, write};
 use crate::fixture::mount::{Mount, alone};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::state::{collect_garbage, main_checkout, state};
-use crate::fixture::tools::not_tested;
 use crate::fixture::trash::{REMOVED, trashed};
 
 const FORCES: [&[&str]; 3] = [&[], &["--force"], &["--force", "--force"]];
@@ -144,31 +142,28 @@ fn one_that_is_a_mount_point_itself_is_refused_with_nothing_changed() {
 
 #[test]
 fn one_on_another_file_system_has_its_trash_beside_it() {
-    let test = repository(Format::Files).unwrap();
-    let disk = tempfile::tempdir_in("/var/tmp").unwrap();
-    let device = |path: &Path| fs::metadata(path).unwrap().dev();
-    if device(disk.path()) == device(&test.home) {
-        not_tested("TMPDIR and /var/tmp are one file system");
-        return;
-    }
-    let parent = disk.path().canonicalize().unwrap();
-    let path = test.new_sandbox(&["box", "--dir", &parent.display().to_string()]);
-    assert_eq!(path, parent.join("box"));
-    write(&path.join("new"), "mine\n");
-    let before = (state(&test, &path), main_checkout(&test));
-    test.run(&["rm", "--force", "box"])
-        .stderr("removed 'box' (1 uncommitted change); undo with: git sandbox restore box-ID\n")
-        .ok();
-    assert!(!path.exists());
-    assert!(trashed(&test).is_empty());
-    let beside: Vec<_> = fs::read_dir(parent.join(".git-sandbox-trash")).unwrap().collect();
-    let [Ok(folder)] = &beside[..] else { panic!("{beside:?}") };
-    assert_eq!(fs::read_to_string(folder.path().join("tree/new")).unwrap(), "mine\n");
-    collect_garbage(&test);
-    let path_line = format!("{}\n", path.display());
-    test.run(&["restore", "box"]).stdout(&path_line).stderr("restored 'box'\n").ok();
-    same(&state(&test, &path), &before.0);
-    same(&main_checkout(&test), &before.1);
+    alone(|| {
+        let test = repository(Format::Files).unwrap();
+        let disk = Mount::on(&test.home.join("disk"));
+        let parent = disk.0.clone();
+        let path = test.new_sandbox(&["box", "--dir", &parent.display().to_string()]);
+        assert_eq!(path, parent.join("box"));
+        write(&path.join("new"), "mine\n");
+        let before = (state(&test, &path), main_checkout(&test));
+        test.run(&["rm", "--force", "box"])
+            .stderr("removed 'box' (1 uncommitted change); undo with: git sandbox restore box-ID\n")
+            .ok();
+        assert!(!path.exists());
+        assert!(trashed(&test).is_empty());
+        let beside: Vec<_> = fs::read_dir(parent.join(".git-sandbox-trash")).unwrap().collect();
+        let [Ok(folder)] = &beside[..] else { panic!("{beside:?}") };
+        assert_eq!(fs::read_to_string(folder.path().join("tree/new")).unwrap(), "mine\n");
+        collect_garbage(&test);
+        let path_line = format!("{}\n", path.display());
+        test.run(&["restore", "box"]).stdout(&path_line).stderr("restored 'box'\n").ok();
+        same(&state(&test, &path), &before.0);
+        same(&main_checkout(&test), &before.1);
+    });
 }
 
 #[test]

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::fixture::Test;
+use crate::fixture::built::source;
 use crate::fixture::state::entry;
 use crate::fixture::trash::trashed;
 
 #[track_caller]
 fn library(test: &Test) -> PathBuf {
     let library = test.home.join("power.so");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/model/power.c");
+    let source = source("tests/model/power.c");
     let mut compiler = Command::new("cc");
     compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).arg("-ldl");
     assert!(compiler.status().unwrap().success());

@@ -2,6 +2,7 @@
 //!
 //! Tests that run as root become another user for it; others are one already.
 
+use crate::fixture::built::program;
 use crate::fixture::state::private;
 use std::os::unix::fs::lchown;
 use std::os::unix::process::CommandExt;
@@ -10,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use crate::fixture::Run;
 use crate::fixture::files::{chmod, copy_program, names_in, write};
-use crate::fixture::lab::{Lab, PROGRAM, in_words};
+use crate::fixture::lab::{Lab, in_words};
 use crate::fixture::process::ended;
 use crate::fixture::time::set_day;
 
@@ -27,7 +28,7 @@ impl User {
     fn new() -> User {
         let lab = Lab::new();
         std::fs::create_dir(lab.home.join("bin")).unwrap();
-        copy_program(Path::new(PROGRAM), &lab.home.join("bin/git-sandbox"));
+        copy_program(program(), &lab.home.join("bin/git-sandbox"));
         let is_other = lab.am_root();
         let user = User { lab, is_other };
         user.give(&user.lab.home);

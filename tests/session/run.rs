@@ -1,5 +1,6 @@
 //! `git sandbox run`: what the command sees, and what its caller sees of it.
 
+use crate::fixture::built::program_word;
 use crate::fixture::state::private;
 use std::fs;
 use std::io::Write;
@@ -7,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
 use crate::fixture::files::{chmod, write};
-use crate::fixture::lab::{Lab, PROGRAM};
+use crate::fixture::lab::Lab;
 use crate::fixture::process::ended;
 use crate::fixture::time::set_day;
 use crate::fixture::{NOW, Test};
@@ -257,7 +258,8 @@ fn stdin_stdout_and_stderr_are_the_commands() {
 fn a_signal_that_was_ignored_stays_ignored() {
     let test = with_task("Do it");
     let script = "trap '' INT QUIT HUP; exec \"$0\" run box grep SigIgn /proc/self/status";
-    let output = test.command("sh", &test.app()).args(["-c", script, PROGRAM]).output().unwrap();
+    let output =
+        test.command("sh", &test.app()).args(["-c", script, program_word()]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let mask = u64::from_str_radix(text.trim().rsplit('\t').next().unwrap(), 16).unwrap();
     assert_eq!(mask & 0b111, 0b111, "{text}");

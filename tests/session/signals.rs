@@ -7,7 +7,8 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use crate::fixture::lab::{Lab, PROGRAM};
+use crate::fixture::built::program_word;
+use crate::fixture::lab::Lab;
 use crate::fixture::process::{ended, gone, is_alive, is_suspended, signal, until};
 use crate::fixture::run::without_ids;
 use crate::fixture::state::private;
@@ -134,7 +135,7 @@ fn what_a_command_starts_in_another_sandbox_does_not_keep_its_own() {
     let (lab, _) = Lab::with_box();
     lab.new_sandbox(&["other"]);
     let waiter = lab.waiter("other");
-    let inside = [PROGRAM, "run", "--background", "other", "--"];
+    let inside = [program_word(), "run", "--background", "other", "--"];
     let output =
         lab.run(&[&["run", "box", "--"][..], &inside, &words(&waiter)[..]].concat()).output();
     assert_eq!(output.status.code(), Some(0));

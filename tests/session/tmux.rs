@@ -3,13 +3,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::fixture::Run;
+use crate::fixture::built::program_word;
 use crate::fixture::files::write;
-use crate::fixture::lab::{Lab, PROGRAM};
-use crate::fixture::process::{finished, is_alive, line_of, until};
+use crate::fixture::lab::Lab;
+use crate::fixture::process::{finished, is_alive, line_of, patience, until};
+use crate::fixture::tools::have;
 
 /// A server of the test's own, ended with it.
 pub struct Tmux {
@@ -18,23 +20,35 @@ pub struct Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
-        self.ask(&["kill-server"]);
+        // Never a panic: the test may be failing already. What this leaves ends with the lab.
+        let mut command = self.command(&["kill-server"]);
+        let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     }
 }
 
 impl Tmux {
-    pub fn new() -> Tmux {
+    /// Makes it, or says that this machine lacks tmux.
+    #[track_caller]
+    pub fn new() -> Option<Tmux> {
+        if !have("tmux") {
+            return None;
+        }
         let (lab, path) = Lab::with_box();
         let lines: Vec<_> = (1..=500).map(|number| format!("line {number}")).collect();
         write(&path.join("long"), &(lines.join("\n") + "\n"));
         lab.git_in(&path, &["add", "long"]);
         lab.git_in(&path, &["commit", "--quiet", "-m", "long"]);
-        Tmux { lab }
+        Some(Tmux { lab })
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.lab.command("tmux", &self.lab.app());
+        command.env("TMUX_TMPDIR", &self.lab.home).args(words);
+        command
     }
 
     pub fn ask(&self, words: &[&str]) -> Output {
-        let mut command = self.lab.command("tmux", &self.lab.app());
-        finished(command.env("TMUX_TMPDIR", &self.lab.home).args(words))
+        finished(&mut self.command(words))
     }
 
     /// What tmux answers; it must succeed.
@@ -71,7 +85,7 @@ impl Tmux {
             if so(&text.lines().collect::<Vec<_>>()) {
                 return;
             }
-            assert!(start.elapsed() < Duration::from_secs(20), "the screen shows\n{text}");
+            assert!(start.elapsed() < patience(), "the screen shows\n{text}");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -128,15 +142,15 @@ fn pages(tmux: &Tmux, pane: &str) {
 
 #[test]
 fn a_full_screen_program_works() {
-    let tmux = Tmux::new();
-    tmux.open(&[PROGRAM, "run", "box", "less", "long"]);
+    let Some(tmux) = Tmux::new() else { return };
+    tmux.open(&[program_word(), "run", "box", "less", "long"]);
     pages(&tmux, "pane");
     assert_eq!(tmux.code(), "0\n");
 }
 
 #[test]
 fn a_full_screen_program_works_through_git() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.open(&["git", "sandbox", "new", "box", "--", "less", "long"]);
     pages(&tmux, "pane");
     assert_eq!(tmux.code(), "0\n");
@@ -144,10 +158,10 @@ fn a_full_screen_program_works_through_git() {
 
 #[test]
 fn ctrl_c_reaches_the_command() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     let words = tmux.lab.waiter("box");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    tmux.open(&[&[PROGRAM, "run", "box"], &words[..]].concat());
+    tmux.open(&[&[program_word(), "run", "box"], &words[..]].concat());
     let pid = tmux.lab.pid("box");
     tmux.keys("pane", &["C-c"]);
     assert_eq!(tmux.code(), "130\n");
@@ -156,10 +170,10 @@ fn ctrl_c_reaches_the_command() {
 
 #[test]
 fn ctrl_backslash_reaches_the_command_of_new() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     let words = tmux.lab.waiter("box");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    tmux.open(&[&[PROGRAM, "new", "box", "--"], &words[..]].concat());
+    tmux.open(&[&[program_word(), "new", "box", "--"], &words[..]].concat());
     tmux.lab.pid("box");
     tmux.keys("pane", &["C-\\"]);
     assert_eq!(tmux.code(), "131\n");
@@ -167,10 +181,10 @@ fn ctrl_backslash_reaches_the_command_of_new() {
 
 #[test]
 fn a_command_may_go_on_after_ctrl_c() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.lab.pipe("box.says");
     let script = "trap 'echo caught; exit 5' INT; echo ready >\"$HOME/box.says\"; while :; do sleep 0.1; done";
-    tmux.open(&[PROGRAM, "run", "box", "sh", "-c", script]);
+    tmux.open(&[program_word(), "run", "box", "sh", "-c", script]);
     assert_eq!(tmux.lab.says("box"), "ready\n");
     tmux.keys("pane", &["C-c"]);
     assert_eq!(tmux.code(), "5\n");
@@ -178,7 +192,7 @@ fn a_command_may_go_on_after_ctrl_c() {
 
 #[test]
 fn ctrl_z_and_fg_work() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     let start = ["new-session", "-d", "-s", "pane", "-x", "80", "-y", "24", "-e", "PS1=> ", "--"];
     tmux.tell(&[&start[..], &["bash", "--norc", "--noprofile", "-i"]].concat());
     tmux.prompts("pane");
@@ -212,10 +226,10 @@ fn ctrl_z_and_fg_work() {
 
 #[test]
 fn a_shell_has_job_control() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     let shell = tmux.lab.script("shell", "exec bash --norc --noprofile -i");
     let shell = format!("SHELL={}", shell.display());
-    tmux.open(&["env", &shell, "PS1=> ", PROGRAM, "run", "box"]);
+    tmux.open(&["env", &shell, "PS1=> ", program_word(), "run", "box"]);
     tmux.shows("pane", |lines| {
         lines.starts_with(&["in sandbox 'box'; leave it with 'exit'"]) && lines.last() == Some(&">")
     });
@@ -238,7 +252,7 @@ fn a_shell_has_job_control() {
 
 #[test]
 fn run_tmux_opens_a_window_each() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.lab.new_sandbox(&["other", "A", "task"]);
     let first = tmux.waiter("box");
     assert_eq!(tmux.windows(), "box");
@@ -256,7 +270,7 @@ fn run_tmux_opens_a_window_each() {
 
 #[test]
 fn a_full_screen_program_works_in_its_window() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.run(&["run", "--tmux", "box", "less", "long"]).stderr(&opened("box")).ok();
     pages(&tmux, "=sandbox-app:box");
     until("its window closes", || {
@@ -267,7 +281,7 @@ fn a_full_screen_program_works_in_its_window() {
 
 #[test]
 fn words_reach_a_window_as_they_are() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.lab.new_sandbox(&["box", "it's a {path} \"task\"\nof two lines;"]);
     tmux.lab.pipe("box.says");
     let script = "printf '<%s>' \"$@\" >\"$HOME/box.says\"";
@@ -282,7 +296,7 @@ fn words_reach_a_window_as_they_are() {
 
 #[test]
 fn a_word_that_ends_in_a_semicolon_reaches_a_window() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.lab.pipe("box.says");
     let script = "printf '<%s>' \"$@\" >\"$HOME/box.says\";";
     tmux.run(&["run", "--tmux", "box", "--", "sh", "-c", script, "sh", "a;", ";", "b\\;"])
@@ -293,7 +307,7 @@ fn a_word_that_ends_in_a_semicolon_reaches_a_window() {
 
 #[test]
 fn the_author_reaches_a_window() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.lab.pipe("box.says");
     let script = "echo \"$GIT_AUTHOR_NAME $GIT_COMMITTER_EMAIL\" >\"$HOME/box.says\"";
     tmux.run(&["run", "--tmux", "--author", "Agent <a@b>", "box", "sh", "-c", script])
@@ -304,11 +318,11 @@ fn the_author_reaches_a_window() {
 
 #[test]
 fn a_server_started_from_inside_a_sandbox_does_not_keep_it() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.lab.new_sandbox(&["other"]);
     let words = tmux.lab.waiter("other");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let inside = [PROGRAM, "run", "--tmux", "other", "--"];
+    let inside = [program_word(), "run", "--tmux", "other", "--"];
     tmux.run(&[&["run", "box", "--"][..], &inside, &words[..]].concat())
         .stderr(&opened("other"))
         .ok();
@@ -322,13 +336,13 @@ fn a_server_started_from_inside_a_sandbox_does_not_keep_it() {
 
 #[test]
 fn a_server_started_for_the_sandbox_one_is_in_does_not_hold_its_lock() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     // Another session keeps the server going.
     let words = tmux.lab.waiter("box");
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let keep = "tmux new-session -d -s mine sleep 600";
     let script = format!("\"$@\" && {keep}");
-    let inside = ["sh", "-c", &script, "sh", PROGRAM, "run", "--tmux", "--"];
+    let inside = ["sh", "-c", &script, "sh", program_word(), "run", "--tmux", "--"];
     tmux.run(&[&["run", "box", "--"][..], &inside, &words[..]].concat())
         .stderr(&opened("box"))
         .ok();
@@ -342,7 +356,7 @@ fn a_server_started_for_the_sandbox_one_is_in_does_not_hold_its_lock() {
 
 #[test]
 fn a_project_with_dots_has_a_session() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     let app = tmux.lab.init("my.app:2", &[]);
     let run = |words: &[&str]| tmux.lab.run_in(&app, words).env("TMUX_TMPDIR", &tmux.lab.home);
     assert_eq!(run(&["new", "fix"]).output().status.code(), Some(0));
@@ -360,7 +374,7 @@ fn a_project_with_dots_has_a_session() {
 
 #[test]
 fn a_program_that_is_not_there_opens_no_window() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.run(&["run", "--tmux", "box", "no-such-program"])
         .stderr("error: cannot run 'no-such-program': no such program\n")
         .code(127);

@@ -5,13 +5,14 @@ use std::process::{Child, Stdio};
 
 use rustix::process::Signal;
 
-use crate::fixture::lab::{Lab, PROGRAM};
+use crate::fixture::built::program;
+use crate::fixture::lab::Lab;
 use crate::fixture::process::{ended, is_suspended, signal, until};
 
 /// Starts `wait`. Returns once it has seen what runs: it is suspended then, until it gets SIGCONT.
 #[track_caller]
 fn begun(lab: &Lab, words: &[&str]) -> Child {
-    let mut command = lab.command(PROGRAM, &lab.app());
+    let mut command = lab.command(program(), &lab.app());
     command.args(words).stdout(Stdio::piped()).stderr(Stdio::piped());
     let waiting = command.env("GIT_SANDBOX_PAUSE_AT", "1").process_group(0).spawn().unwrap();
     until("wait has seen what runs", || is_suspended(waiting.id()));

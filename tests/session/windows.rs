@@ -26,7 +26,7 @@ fn marks(home: &Path) -> Vec<String> {
 
 #[test]
 fn nothing_in_a_name_or_path_is_run_by_tmux() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     let project = "app#(touch ran-project)#{pane_id}#";
     let app = tmux.lab.init(project, &[]);
     let outside = tmux.lab.home.join("root#(touch ran-root)");
@@ -62,7 +62,7 @@ fn nothing_in_a_name_or_path_is_run_by_tmux() {
 
 #[test]
 fn inside_tmux_the_hint_switches_to_the_session() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.run(&["run", "--tmux", "box", "sleep", "600"]).stderr(&opened("box")).ok();
     let server = tmux.tell(&["display-message", "-p", "#{socket_path},#{pid},0"]);
     tmux.run(&["run", "--tmux", "box", "sleep", "600"])
@@ -77,7 +77,7 @@ fn inside_tmux_the_hint_switches_to_the_session() {
 
 #[test]
 fn a_sandbox_is_in_use_as_soon_as_its_window_is_open() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     for _ in 0..5 {
         tmux.run(&["run", "--tmux", "box", "sleep", "600"]).stderr(&opened("box")).ok();
         let run = tmux.lab.json(&["show", "--json", "box"])["run"].clone();
@@ -89,7 +89,7 @@ fn a_sandbox_is_in_use_as_soon_as_its_window_is_open() {
 
 #[test]
 fn in_the_sibling_layout_the_session_has_the_projects_name() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.lab.git(&["config", "sandbox.root", "../{project}-worktrees"]);
     tmux.lab.new_sandbox(&["fix"]);
     tmux.run(&["run", "--tmux", "fix", "sleep", "600"]).stderr(&opened("fix")).ok();
@@ -112,7 +112,7 @@ fn in_the_sibling_layout_the_session_has_the_projects_name() {
 
 #[test]
 fn a_window_whose_command_has_ended_is_named_and_closed() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     tmux.lab.new_sandbox(&["other"]);
     let kept = tmux.waiter("other");
     tmux.tell(&["set-option", "-g", "remain-on-exit", "on"]);
@@ -134,7 +134,7 @@ fn a_window_whose_command_has_ended_is_named_and_closed() {
 
 #[test]
 fn a_window_whose_sandbox_is_gone_is_named() {
-    let tmux = Tmux::new();
+    let Some(tmux) = Tmux::new() else { return };
     let path = tmux.lab.at("box");
     tmux.run(&["run", "--tmux", "box", "sleep", "600"]).stderr(&opened("box")).ok();
     assert!(tmux.run(&["rm", "--force", "--force", "box"]).output().status.success());

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::fixture::built;
 use crate::fixture::files::{chmod, copy_program, tree, write};
 use crate::fixture::process::finished;
 use crate::fixture::tools::have;
@@ -57,7 +58,7 @@ impl Home {
         let test = Test::bare();
         let program = test.home.join(".cargo/bin/git-sandbox");
         fs::create_dir_all(program.parent().unwrap()).unwrap();
-        copy_program(assert_cmd::cargo::cargo_bin!("git-sandbox"), &program);
+        copy_program(built::program(), &program);
         for tool in ["man", "manpath", "bash", "fish"] {
             test.script(&format!("tools/{tool}"), "exit 1");
         }
@@ -306,7 +307,7 @@ fn a_program_that_is_not_in_the_home_has_its_page_in_the_usual_place() {
     let home = Home::new();
     let text = installed().replace(".cargo/share/man", ".local/share/man");
     let hint = "hint: for man to find the page: export MANPATH=~/.local/share/man:\n";
-    let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
+    let program = built::program();
     let run = |path: &str| home.test.run_command(home.command_of(program, &[])).env("PATH", path);
     let tools = home.path("tools").display().to_string();
     run(&tools).stderr(&format!("{text}{hint}")).ok();

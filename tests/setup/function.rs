@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::fixture::Test;
+use crate::fixture::built::{program, source};
 use crate::fixture::files::write;
 use crate::fixture::process::{ended, finished};
 use crate::fixture::tools::have;
@@ -31,7 +32,7 @@ impl Shell {
             ("function-zsh", "sb.zsh"),
             ("function-fish", ".config/fish/conf.d/sb.fish"),
         ] {
-            let program = assert_cmd::cargo::cargo_bin!("git-sandbox");
+            let program = program();
             let mut command = test.command(program, &test.home);
             let output = finished(command.args(["setup", "--print", what]));
             assert!(output.status.success());
@@ -68,7 +69,7 @@ impl Shell {
                 symlink(real, tools.join(tool)).unwrap();
             }
         }
-        symlink(assert_cmd::cargo::cargo_bin!("git-sandbox"), tools.join("git-sandbox")).unwrap();
+        symlink(program(), tools.join("git-sandbox")).unwrap();
         self.tools = Some(tools);
         self
     }
@@ -78,7 +79,7 @@ impl Shell {
     fn session(&self, lines: &[(&str, &str, &str)]) -> String {
         let script = "tests/setup/shells/session.py";
         let mut command = self.test.command("python3", &self.test.app());
-        command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(script)).args(&self.words);
+        command.arg(source(script)).args(&self.words);
         command.env("TERM", "xterm").env("ZDOTDIR", &self.test.home).process_group(0);
         if let Some(tools) = &self.tools {
             command.env("PATH_OF_THE_SHELL", tools);

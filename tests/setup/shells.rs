@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::fixture::Test;
+use crate::fixture::built::{program, source};
 use crate::fixture::files::write;
 use crate::fixture::process::{ended, finished};
 use crate::fixture::tools::not_tested;
@@ -71,7 +72,7 @@ fn home() -> Test {
         ("function-zsh", "sb.zsh"),
         ("function-fish", ".config/fish/conf.d/git-sandbox-function.fish"),
     ] {
-        let mut command = test.command(assert_cmd::cargo::cargo_bin!("git-sandbox"), &test.home);
+        let mut command = test.command(program(), &test.home);
         let output = finished(command.args(["setup", "--print", what]));
         write(&test.home.join(path), &String::from_utf8(output.stdout).unwrap());
     }
@@ -100,8 +101,7 @@ fn ask(shell: Shell, test: &Test, lines: &[String]) -> Vec<Offer> {
 
 fn ask_some(shell: Shell, test: &Test, lines: &[String]) -> Vec<Offer> {
     const ASK_FISH: &str = "while read -l line; complete -C $line; printf '\\0'; end";
-    let helper =
-        |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/setup/shells").join(name);
+    let helper = |name: &str| source("tests/setup/shells").join(name);
     let (program, words): (_, [PathBuf; 3]) = match shell {
         Bash => ("python3", [helper("drive.py"), "bash".into(), helper("bashrc")]),
         Zsh => ("python3", [helper("drive.py"), "zsh".into(), helper("zshrc")]),

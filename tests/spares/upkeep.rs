@@ -3,9 +3,11 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::fixture::Test;
 use crate::fixture::files::{names_in, tree, write};
+use crate::fixture::process::Sleeper;
 use crate::fixture::spares::{Spares, entry, same_as_without};
 
 /// What somebody does to a spare: then it is neither used nor deleted.
@@ -95,12 +97,11 @@ fn commits_made_in_one_are_kept() {
 fn one_in_use_is_not_deleted() {
     let mut spares = Spares::new(1);
     let path = spares.only();
-    let mut user = spares.command("sleep", &path).arg("600").spawn().unwrap();
+    let mut user = Sleeper::start(&path, Stdio::null());
     spares.git(&["config", "sandbox.spares", "0"]);
     spares.tend();
     assert!(path.join("file").exists());
-    user.kill().unwrap();
-    user.wait().unwrap();
+    user.end();
     spares.tend();
     assert_eq!(spares.sandboxes(), [""; 0]);
 }
