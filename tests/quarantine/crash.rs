@@ -7,11 +7,12 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::Confined;
+use super::{Confined, took};
 use crate::fixture::built::program;
 use crate::fixture::files::names_in;
 use crate::fixture::process::{ended, is_suspended, signal, until};
 use crate::fixture::repository::{Format, repository};
+use crate::fixture::run::succeeds;
 use crate::fixture::state::collect_garbage;
 
 /// More steps than any command has.
@@ -87,4 +88,24 @@ fn a_gc_beside_us_takes_nothing_that_is_being_taken_over() {
     assert_eq!(said, super::took("1 commit", &it.outside("main"), &tip));
     assert_eq!(it.outside("box"), tip);
     assert_eq!(it.test.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+/// A power loss may leave the record of a sandbox empty, for it is not synced each time.
+#[test]
+fn what_was_committed_inside_is_taken_over_although_the_record_is_lost() {
+    let it = Confined::new();
+    let (before, tip) = (it.outside("box"), it.commit("one", "1\n"));
+    fs::write(it.entry().join("sandbox.json"), "").unwrap();
+    assert_eq!(it.look(), took("1 commit", &before, &tip));
+    assert_eq!(it.outside("box"), tip);
+    // The next command works with it as with any other.
+    it.prepare();
+    let next = it.commit("two", "2\n");
+    it.look();
+    assert_eq!(it.outside("box"), next);
+    let pins = it.test.git(&["for-each-ref", "--format=%(refname)", "refs/sandbox/confined/"]);
+    assert_eq!(pins.lines().count(), 2, "{pins}");
+    succeeds(it.test.run(&["rm", "box"]));
+    succeeds(it.test.run(&["restore", "box"]));
+    assert_eq!(it.outside("box"), next);
 }

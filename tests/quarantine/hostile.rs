@@ -40,6 +40,10 @@ fn stays(it: &Confined, before: &str) {
     assert!(said.contains("work of a confined command that was not taken over"), "{said}");
     assert_eq!(output.status.code(), Some(1));
     assert!(it.dir().is_dir());
+    // Nor does it keep others from being made.
+    let output = it.test.run(&["new", "--detach", "other"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.matches(lead).count()), (Some(0), 1), "{said}");
 }
 
 #[test]

@@ -310,7 +310,8 @@ impl Quarantine<'_> {
         });
         let facts = record::read(entry);
         if facts.confined.as_ref() != Some(&synced) {
-            record::write(entry, &record::Facts { confined: Some(synced), ..facts })?;
+            let id = Some(self.id.clone());
+            record::write(entry, &record::Facts { id, confined: Some(synced), ..facts })?;
         }
         Ok(())
     }

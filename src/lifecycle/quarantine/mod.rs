@@ -21,7 +21,7 @@ use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::git::Git;
-use crate::repo::Repo;
+use crate::repo::{Repo, name};
 use crate::sandbox::{Sandbox, confined, in_use, record};
 use crate::sys::lock::Lock;
 use crate::ui::out::Out;
@@ -53,6 +53,10 @@ impl<'a> Quarantine<'a> {
     /// The quarantine of a sandbox, whether or not it is there. `git` holds the repository lock.
     pub fn of(repo: &'a Repo, git: &Git, sandbox: &'a Sandbox) -> Result<Quarantine<'a>> {
         let id = record::read(&sandbox.entry).id;
+        // A power loss may have taken the record, which is not always synced, but not the quarantine.
+        let own =
+            || confined::is_there(&sandbox.entry).then(|| name::hash(sandbox.entry.as_os_str()));
+        let id = id.or_else(own);
         let name = sandbox.name();
         let id = id.ok_or(Error::NotConfinable { name, why: "git sandbox did not make it" })?;
         let dir = confined::dir(&sandbox.entry);

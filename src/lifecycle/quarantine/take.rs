@@ -134,7 +134,7 @@ impl Staged {
 }
 
 /// Takes over from every quarantine that holds something new and in whose sandbox no command runs.
-/// Returns whether there was one.
+/// Returns whether something was taken: a quarantine that cannot be taken over is told, and waits.
 pub fn take_all(repo: &Repo, git: &Git, sandboxes: &[Sandbox], out: Out) -> bool {
     let mut any = false;
     for sandbox in sandboxes {
@@ -142,9 +142,11 @@ pub fn take_all(repo: &Repo, git: &Git, sandboxes: &[Sandbox], out: Out) -> bool
             continue;
         }
         let Ok(Some(_own)) = Lock::if_free(&in_use::lock_path(&sandbox.entry)) else { continue };
-        any = true;
         match Quarantine::of(repo, git, sandbox).and_then(|quarantine| quarantine.take()) {
-            Ok(taken) => taken.tell(out),
+            Ok(taken) => {
+                any |= !confined::is_waiting(&sandbox.entry);
+                taken.tell(out);
+            }
             Err(error) => out.warn(&error.to_string()),
         }
     }
