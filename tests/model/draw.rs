@@ -8,6 +8,7 @@ use crate::plan::{
 };
 use crate::random::Random;
 use crate::rename;
+use crate::script::{How, Script};
 
 /// Branches, but for the last, which is detached; `old` is there before.
 const NAMES: [&str; 4] = ["fix", "feat/ui", "old", "exploration-x"];
@@ -24,6 +25,9 @@ pub struct Draw {
     disk: Disk,
     cast: Vec<Role>,
     pub steps: Vec<Step>,
+    run: u64,
+    /// How many scripts there are.
+    scripts: u64,
 }
 
 /// The plan of a run.
@@ -31,7 +35,8 @@ pub fn plan(seed: u64, run: u64) -> Plan {
     let mut random = Random::of(seed, run);
     let disk = random.weighted(&[(92, Disk::None), (5, Disk::Root), (3, Disk::Home)]);
     let repositories = if random.percent(25) { &REPOSITORIES[..] } else { &REPOSITORIES[..1] };
-    let mut draw = Draw { random, repositories, disk, cast: Vec::new(), steps: Vec::new() };
+    let (cast, steps) = (Vec::new(), Vec::new());
+    let mut draw = Draw { random, repositories, disk, cast, steps, run, scripts: 0 };
     for _ in 0..=draw.random.below(2) {
         draw.beginning();
     }
@@ -60,8 +65,15 @@ impl Draw {
 
     pub fn ours(&mut self, repo: usize, call: Call, faults: u64) {
         let fault = self.fault(faults);
-        let fault = if call.merges() { self.later(fault) } else { fault };
+        let long = matches!(call, Call::Script(_, how, _) if how.has_walls());
+        let fault = if long || call.merges() { self.later(fault) } else { fault };
         self.steps.push(Step::Ours(repo, call, fault));
+    }
+
+    /// A call that runs a script.
+    pub fn script(&mut self, name: &'static str, how: How) -> Call {
+        self.scripts += 1;
+        Call::Script(name, how, Script::draw(&mut self.random, self.run, self.scripts, how))
     }
 
     /// A merge has more steps and starts more gits than other commands.
@@ -220,7 +232,12 @@ impl Draw {
                 Step::AtOnce(calls.collect())
             }
             80..86 => Step::Clock(random.pick(&[1, 15, 35, 100])),
-            86..93 => return self.foreign(repo),
+            86..91 => return self.foreign(repo),
+            91..93 => {
+                let how = random.pick(&[How::Foreground, How::Background, How::Confined]);
+                let call = self.script(name, how);
+                return self.ours(repo, call, 50);
+            }
             _ => {
                 let sitter = random.pick(&[Sitter::Ours, Sitter::Foreign]);
                 let calls =

@@ -19,6 +19,7 @@ mod power;
 mod random;
 mod rename;
 mod run;
+mod script;
 mod snapshot;
 mod stories;
 mod template;
@@ -61,6 +62,9 @@ fn main() -> ExitCode {
     println!("torture: seed {seed}, {which}, gits: {:?}", tools.gits);
     if !tools.can_mount {
         println!("NOT ROOT: FULL DISKS ARE NOT TESTED, AND A READ-ONLY ROOT BY ITS MODE ONLY");
+    }
+    if tools.walls.is_empty() {
+        println!("THIS MACHINE CANNOT CONFINE COMMANDS: THAT IS NOT TESTED");
     }
     let next = AtomicU64::new(only.unwrap_or(1));
     let end = only.unwrap_or(runs);
@@ -120,6 +124,7 @@ fn prepare() -> Tools {
         template: folder.join("template"),
         fake: folder.join("fake"),
         power: power::build(&folder),
+        walls: script::walls(&folder),
         gits,
         counts: count::Counts::default(),
         program: assert_cmd::cargo::cargo_bin!("git-sandbox").to_owned(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::ours;
 use crate::plan::{Call, Fault, folder, is_called};
 use crate::rename;
+use crate::script;
 use crate::snapshot::{Snapshot, walk};
 use crate::user::{Life, Place, User};
 use crate::world::{Tree, World, entry_of, folders_in};
@@ -146,6 +147,8 @@ impl Untouched {
                 match now.get(name) {
                     Some(there) if there == id || may_move(name) => {}
                     None if may_go(name) => {}
+                    Some(there) if script::moved_on(world, repo, name, (id, there)) => {}
+                    Some(_) if name == "refs/stash" && here().any(is_script) => {}
                     // The commits go along, whichever of its names the branch has.
                     _ if renamed(name) && rename::holds(world, repo, &pairs, (name, id), now) => {}
                     other => return Err(format!("{name} was {id} and is {other:?}")),
@@ -154,7 +157,8 @@ impl Untouched {
             for name in now.keys().filter(|name| !before.contains_key(*name)) {
                 let made = |call: Call| {
                     let restored = matches!(call, Call::Restore(_) | Call::RestoreAs(_));
-                    restored || renamed(name) || call.makes().as_deref() == Some(name)
+                    let stash = name == "refs/stash" && is_script(call);
+                    stash || restored || renamed(name) || call.makes().as_deref() == Some(name)
                 };
                 if !here().any(made) {
                     return Err(format!("{name} was made"));
@@ -170,6 +174,10 @@ fn is_main(name: &str) -> bool {
     let own = name.strip_prefix("refs/heads/b");
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     name == MAIN || own.is_some_and(digits)
+}
+
+fn is_script(call: Call) -> bool {
+    matches!(call, Call::Script(..))
 }
 
 /// Whether a merge has left the main checkout half way.
@@ -453,10 +461,9 @@ fn all_as_left(world: &World, user: &User) -> Result<(), String> {
                 return Err(format!("{} is not there", tree.path.display()));
             }
             let now = Snapshot::take(world, &tree, Some(&life.snapshot));
-            let moved = tree.name() != life.name;
-            if let Some(difference) =
-                life.snapshot.differs(&now, user.is_alone(world, number), moved, world.reaped.get())
-            {
+            let alone = user.is_alone(world, number);
+            let reaped = world.reaped.get();
+            if let Some(difference) = life.differs(&now, alone, &tree.name(), reaped) {
                 return Err(format!("'{}' is not as it was left\n{difference}", life.name));
             }
         }
@@ -470,6 +477,9 @@ fn every_token(world: &World, user: &User) -> Result<(), String> {
         let owner =
             token.owner.filter(|owner| User::life_of(&user.lives[*owner].entry) != Some(*owner));
         // What was purged frees what nobody wrote.
+        if token.place == Place::Log && world.forgot.get() {
+            return false;
+        }
         token.place != Place::Ignored || (owner.is_none() && !world.reaped.get())
     });
     let counts = &world.tools.counts;
@@ -530,6 +540,12 @@ impl Search {
         for entry in folders_in(&dir.join("worktrees")).into_iter().chain(privates) {
             for module in folders_in(&entry.join("modules")) {
                 self.stores.push(module);
+            }
+            if entry.join("confined/objects").is_dir() {
+                self.stores.push(entry.join("confined"));
+            }
+            for log in script::logs(&entry) {
+                self.bytes(&fs::read(log).unwrap_or_default());
             }
         }
     }

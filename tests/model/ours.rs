@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::plan::{Call, Fault};
 use crate::power;
+use crate::script::How;
 use crate::world::World;
 
 /// How long a command may take before it counts as hanging, as in the suite: two minutes, or as many seconds
@@ -53,7 +54,9 @@ pub fn run(world: &World, calls: &[(usize, Call, Fault)]) -> Result<(), String> 
     }
     drop(trouble);
     let lonely = |(_, call, fault): &(usize, Call, Fault)| {
-        call.goes_on() || !matches!(fault, Fault::None | Fault::Kill(_))
+        call.goes_on()
+            || matches!(call, Call::Script(..))
+            || !matches!(fault, Fault::None | Fault::Kill(_))
     };
     if calls.iter().any(lonely) {
         let hangs = calls.iter().any(|(_, _, fault)| matches!(fault, Fault::Git(..)));
@@ -100,7 +103,7 @@ pub fn settle(world: &World, may_hang: bool) -> Result<(), String> {
     let since = Instant::now();
     let patience = if may_hang { Duration::from_secs(2) } else { patience() };
     loop {
-        let left = world.processes();
+        let left = world.processes(false);
         if left.is_empty() {
             return Ok(());
         }
@@ -131,6 +134,10 @@ fn start(world: &World, repo: usize, call: Call, fault: Fault, number: usize) ->
     // Small repositories have no donors otherwise.
     if number.is_multiple_of(2) {
         command.env("GIT_SANDBOX_DONOR_FILES", "0");
+    }
+    command.env("GIT_SANDBOX_SECOND", "20");
+    if let Call::Script(_, How::Lasting, _) = call {
+        command.env("TORTURE_SITS", "1");
     }
     if let Call::NewAndReapDaily(_) = call {
         command.env("GIT_SANDBOX_AUTO_REAP", "1");
@@ -205,6 +212,8 @@ impl Running {
             self.fault.kills_all() || matches!(self.fault, Fault::Crash(_) | Fault::PowerLoss(_));
         match (status.code(), status.signal()) {
             (Some(0 | 1), _) => Ok(()),
+            // What the script itself said, or what came of it when its git was killed.
+            (Some(_), _) if matches!(self.call, Call::Script(..)) => Ok(()),
             (None, Some(9)) if deadly => Ok(()),
             _ => Err(format!("{:?} with {:?}: {status}", self.call, self.fault)),
         }

@@ -1,5 +1,7 @@
 //! What a run is made of: steps, deeds of the user, commands of ours, faults.
 
+use crate::script::{How, Script};
+
 /// How a user makes or destroys work in a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
@@ -77,6 +79,11 @@ pub enum Call {
     ListAll,
     Show(&'static str),
     Run(&'static str),
+    /// Runs a script of the user's.
+    Script(&'static str, How, Script),
+    Stop(&'static str),
+    StopAndRm(&'static str),
+    StopAndRmForced(&'static str),
     /// To the second name.
     Rename(&'static str, &'static str),
     Rm(&'static str),
@@ -194,6 +201,14 @@ impl Call {
             Call::ListAll => vec!["list", "--all"],
             Call::Show(name) => vec!["show", folder(name)],
             Call::Run(name) => vec!["run", folder(name), "--", "true"],
+            Call::Script(name, how, script) => {
+                [how.words(), &[folder(name), "--", "sh", "-c", script.text]].concat()
+            }
+            Call::Stop(name) => vec!["stop", "--timeout=1", folder(name)],
+            Call::StopAndRm(name) => vec!["stop", "--timeout=1", "--rm", folder(name)],
+            Call::StopAndRmForced(name) => {
+                vec!["stop", "--timeout=1", "--rm", "--force", folder(name)]
+            }
             Call::Rename(name, new) => vec!["rename", folder(name), new],
             Call::Rm(name) => vec!["rm", folder(name)],
             Call::RmForced(name) => vec!["rm", "--force", folder(name)],
@@ -227,7 +242,9 @@ impl Call {
     /// Whether it may take a sandbox that has work in it, and has this name.
     pub fn may_take(self, sandbox: &str) -> bool {
         match self {
-            Call::RmForced(name) | Call::RmTwiceForced(name) => is_called(sandbox, name),
+            Call::RmForced(name) | Call::RmTwiceForced(name) | Call::StopAndRmForced(name) => {
+                is_called(sandbox, name)
+            }
             Call::ReapForced => true,
             _ => false,
         }

@@ -31,6 +31,7 @@ pub fn run(tools: &Tools, seed: u64, number: u64) -> Result<(), String> {
         let text = panic.downcast_ref::<String>();
         Err(text.cloned().unwrap_or_else(|| "the test itself panicked".to_owned()))
     });
+    world.end_all();
     if let Err(wrong) = played {
         if world.mounted.is_some() {
             crate::world::copy(&world.home, &world.folder.join("copy-of-home"));
@@ -64,6 +65,8 @@ impl Play<'_> {
             self.world.log(&format!("---- {number}: {step:?}"));
             self.step(step).map_err(|wrong| format!("step {number}, {step:?}: {wrong}"))?;
         }
+        self.world.end_all();
+        self.user.hear(self.world, &[])?;
         oracle::judge(self.world, &mut self.user, self.packed)
     }
 
@@ -102,6 +105,11 @@ impl Play<'_> {
 
     fn ours(&mut self, calls: &[(usize, Call, Fault)]) -> Result<(), String> {
         let world = self.world;
+        let calls = self.user.scripts.announce(world, &self.user.lives, calls);
+        let calls = &calls[..];
+        if calls.is_empty() {
+            return Ok(());
+        }
         let before = self.untouched.take().unwrap_or_else(|| Untouched::look(world));
         let work = oracle::with_work(world, &self.user);
         for (repo, call, _) in calls {
@@ -115,6 +123,7 @@ impl Play<'_> {
             }
         }
         ours::run(world, calls)?;
+        self.user.hear(world, calls)?;
         before.check(world, calls)?;
         for (repo, call, _) in calls {
             if let Call::MergeRebased(name) = call {
@@ -201,7 +210,8 @@ impl Play<'_> {
             if life.repo == repo && named && (at_once || !live.contains(&number)) {
                 let files = [Place::Files, Place::Ignored, Place::Entry];
                 let commits = [Place::Head, Place::Reflog, Place::PrivateRef];
-                self.user.destroy(number, &[files, commits].concat());
+                let runs = [Place::Walls, Place::Log];
+                self.user.destroy(number, &[&files[..], &commits, &runs].concat());
             }
         }
     }
@@ -223,6 +233,7 @@ impl Play<'_> {
                         let deleted = self.user.lives[life].deleted;
                         assert!(deleted, "{} could be pruned", tree.entry.display());
                         let places = [Place::Entry, Place::Head, Place::Reflog, Place::PrivateRef];
+                        let places = [&places[..], &[Place::Walls, Place::Log]].concat();
                         self.user.destroy(life, &places);
                     }
                 }

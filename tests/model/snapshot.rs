@@ -27,7 +27,7 @@ impl Snapshot {
         let mut lines = BTreeSet::new();
         walk(&tree.path, "file", &mut lines, &|name, depth| depth == 0 && name == ".git");
         walk(&tree.entry, "state", &mut lines, &|name, depth| {
-            let ours = ["gitdir", "locked", "index", "HEAD", "sandbox.model", "logs"];
+            let ours = ["gitdir", "locked", "index", "HEAD", "sandbox.model", "logs", "confined"];
             let ours = depth == 0 && (ours.contains(&name) || name.starts_with("sandbox."));
             // A killed git leaves its locks; the oracle asks for those.
             ours || Path::new(name).extension() == Some("lock".as_ref())
@@ -44,6 +44,12 @@ impl Snapshot {
             false => tree.locked.clone(),
         };
         Snapshot { lines, head, status, branch_status, locked }
+    }
+
+    /// Its files alone.
+    pub fn files(&self) -> Snapshot {
+        let lines = self.lines.iter().filter(|line| line.starts_with("file ")).cloned().collect();
+        Snapshot { lines, locked: self.locked.clone(), ..Snapshot::default() }
     }
 
     /// Whether git sees anything in it that is not committed, or an operation in progress.

@@ -1,13 +1,19 @@
-//! More stories: about renamings.
+//! More stories: about renamings, and about scripts that run in a sandbox.
 
 use crate::draw::{Draw, deed, new};
-use crate::plan::{Call, Fault, Step};
+use crate::plan::{Call, Fault, Foreign, Step};
 use crate::rename;
+use crate::script::How;
 
 impl Draw {
     /// One of these stories.
     pub fn other_story(&mut self) {
-        self.renamed();
+        match self.random.below(10) {
+            0..3 => self.renamed(),
+            3..7 => self.confined(),
+            7 | 8 => self.in_the_background(),
+            _ => self.stopped(),
+        }
     }
 
     /// Renamed, worked in under the new name, and renamed back, removed or made anew.
@@ -39,5 +45,92 @@ impl Draw {
                 self.steps.push(Step::AtOnce(calls.to_vec()));
             }
         }
+    }
+
+    /// A sandbox in which a script can run, whatever came before.
+    fn one_to_run_in(&mut self) -> (usize, &'static str) {
+        let (repo, name) = self.role();
+        self.steps.push(Step::Ours(repo, new(name), Fault::None));
+        (repo, name)
+    }
+
+    /// Commands commit and stage behind walls; the branch moves outside, the repository collects its
+    /// garbage, the sandbox goes and comes back; some time what they did is taken over.
+    fn confined(&mut self) {
+        let (repo, name) = self.one_to_run_in();
+        let walls = [How::Confined, How::Confined, How::Landlocked];
+        let how = self.random.pick(&walls);
+        let call = self.script(name, how);
+        self.ours(repo, call, 70);
+        if self.random.percent(30) {
+            self.steps.push(Step::User(repo, name, deed(&mut self.random)));
+        }
+        if self.random.percent(50) {
+            self.steps.push(Step::Foreign(repo, Foreign::Gc));
+        }
+        match self.random.below(6) {
+            0 => self.ours(repo, Call::List, 50),
+            1 => self.ours(repo, Call::Rename(name, rename::other(name)), 30),
+            2 => {
+                self.ours(repo, Call::RmForced(name), 40);
+                self.foreign(repo);
+                self.ours(repo, Call::Restore(name), 40);
+            }
+            3 => {
+                self.ours(repo, Call::RmForced(name), 20);
+                self.steps.push(Step::Clock(15));
+                self.ours(repo, Call::Reap, 30);
+                self.foreign(repo);
+                self.ours(repo, Call::Restore(name), 20);
+            }
+            4 => {
+                let calls = [Call::List, Call::Rm(name), Call::Show(name)];
+                let calls = calls.map(|call| (repo, call, Fault::None));
+                self.steps.push(Step::AtOnce(calls.to_vec()));
+            }
+            _ => {}
+        }
+        if self.random.percent(50) {
+            let how = self.random.pick(&walls);
+            let call = self.script(name, how);
+            self.ours(repo, call, 30);
+        }
+    }
+
+    /// A command ends, fails or is started again; what it did and what it said stays.
+    fn in_the_background(&mut self) {
+        let (repo, name) = self.one_to_run_in();
+        let how = [How::Background, How::Background, How::Restarted, How::Foreground];
+        let how = self.random.pick(&how);
+        let call = self.script(name, how);
+        self.ours(repo, call, 50);
+        let call = self.random.pick(&[Call::Rm(name), Call::RmForced(name), Call::StopAndRm(name)]);
+        self.ours(repo, call, 30);
+        if self.random.percent(50) {
+            self.steps.push(Step::Clock(15));
+            self.ours(repo, Call::Reap, 30);
+        }
+        self.foreign(repo);
+        if self.random.percent(50) {
+            self.ours(repo, Call::Restore(name), 30);
+        }
+    }
+
+    /// A command that stays is stopped, or the sandbox is taken from under it.
+    fn stopped(&mut self) {
+        let (repo, name) = self.one_to_run_in();
+        let call = self.script(name, How::Lasting);
+        self.ours(repo, call, 20);
+        let calls = [
+            Call::Stop(name),
+            Call::StopAndRm(name),
+            Call::StopAndRmForced(name),
+            Call::RmTwiceForced(name),
+            Call::Rm(name),
+        ];
+        let call = self.random.pick(&calls);
+        self.ours(repo, call, 50);
+        let call = self.random.pick(&[Call::Stop(name), Call::Restore(name), Call::DoctorFix]);
+        self.ours(repo, call, 30);
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::deed::Doer;
 use crate::plan::{Deed, MainDeed, folder};
+use crate::script::Scripts;
 use crate::snapshot::Snapshot;
 use crate::world::{Tree, World};
 
@@ -31,6 +32,10 @@ pub enum Place {
     Stash,
     /// In the main checkout.
     Main,
+    /// In a commit that was made inside walls.
+    Walls,
+    /// In the log or the record of a run.
+    Log,
 }
 
 #[derive(Debug)]
@@ -69,16 +74,40 @@ pub struct Life {
     renamed: HashSet<String>,
     /// The name that its folder had when it was last seen.
     pub called: String,
+    /// Whether commands ran confined in it: what they did is taken over some time, so only its files
+    /// are compared.
+    pub walls: bool,
 }
 
 #[derive(Default)]
 pub struct User {
     pub lives: Vec<Life>,
     pub tokens: Vec<Token>,
-    run: u64,
+    pub scripts: Scripts,
+    pub run: u64,
 }
 
 impl Life {
+    /// What is not as it was left, as far as that can be said.
+    pub fn differs(&self, now: &Snapshot, alone: bool, name: &str, reaped: bool) -> Option<String> {
+        let moved = name != self.name;
+        match self.walls {
+            true => self.snapshot.files().differs(&now.files(), false, moved, reaped),
+            false => self.snapshot.differs(now, alone, moved, reaped),
+        }
+    }
+
+    /// Its user did something in it.
+    pub fn is_left(&mut self, tree: &Tree, now: Snapshot) {
+        self.heads.insert(now.head.clone());
+        self.work = match self.walls {
+            true => self.work,
+            false => now.has_work() || self.unseen_work,
+        };
+        self.snapshot = now;
+        self.name = tree.name();
+    }
+
     /// Knows it by the name that a renaming, or the end of one, gave it.
     fn follow(&mut self, tree: &Tree) {
         self.called = tree.name();
@@ -132,6 +161,7 @@ impl User {
                     rebased: false,
                     renamed: HashSet::new(),
                     called: tree.name(),
+                    walls: false,
                 });
             }
         }
@@ -231,8 +261,7 @@ impl User {
         let alone = self.is_alone(world, number) && !tree.is_pinned() && !tree.is_renaming();
         let life = &self.lives[number];
         let now = Snapshot::take(world, tree, Some(&life.snapshot));
-        let renamed = tree.name() != life.name;
-        let difference = life.snapshot.differs(&now, alone, renamed, world.reaped.get());
+        let difference = life.differs(&now, alone, &tree.name(), world.reaped.get());
         if let Some(difference) = difference.filter(|_| !life.rebased && !life.deleted) {
             return Err(format!("'{name}' is not as it was left\n{difference}"));
         }
@@ -274,7 +303,8 @@ impl User {
             life.heads.insert(after.head.clone());
             life.snapshot = after;
             life.rebased = false;
-            life.work = life.snapshot.has_work() || life.unseen_work;
+            // What is committed inside walls is work outside until it is taken over.
+            life.work = life.unseen_work || (life.snapshot.has_work() && !life.walls);
             life.name = tree.name();
         }
         Ok(())

@@ -2,7 +2,8 @@
 //!
 //! Everything is read off the file system, not asked of the program under test.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,10 +11,13 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::count::Counts;
 use crate::plan::Disk;
+use crate::script;
 
 /// What all runs share.
 pub struct Tools {
@@ -25,6 +29,8 @@ pub struct Tools {
     pub fake: PathBuf,
     /// A library that notes what is synced.
     pub power: PathBuf,
+    /// The levels of confinement that this machine has.
+    pub walls: Vec<script::How>,
     /// The gits, taken in turn.
     pub gits: Vec<PathBuf>,
     /// The program.
@@ -48,6 +54,10 @@ pub struct World<'a> {
     pub killed: Cell<bool>,
     /// Whether something may have been put away, which frees ignored files.
     pub reaped: Cell<bool>,
+    /// Branches that scripts may move on.
+    pub scripted: RefCell<HashSet<(usize, String)>>,
+    /// Whether a power loss took records of runs, which are not synced.
+    pub forgot: Cell<bool>,
 }
 
 /// A linked worktree as its entry tells.
@@ -109,6 +119,8 @@ impl World<'_> {
             mounted,
             killed,
             reaped,
+            scripted: RefCell::default(),
+            forgot: Cell::new(false),
         }
     }
 
@@ -213,17 +225,31 @@ impl World<'_> {
         folders_in(&self.repos[repo].join(".git/sandbox"))
     }
 
-    /// Processes of this world that still run, but those that sit in a sandbox.
-    pub fn processes(&self) -> Vec<i32> {
+    /// Processes of this world that still run; those that sit in a sandbox only if all are meant.
+    pub fn processes(&self, all: bool) -> Vec<i32> {
         let mark = format!("HOME={}", self.home.display()).into_bytes();
-        let all = fs::read_dir("/proc").unwrap().flatten();
-        let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+        let found = fs::read_dir("/proc").unwrap().flatten();
+        let pids = found.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
         let ours = pids.filter(|pid| {
             let variables = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             let has = |wanted: &[u8]| variables.split(|byte| *byte == 0).any(|it| it == wanted);
-            has(&mark) && !has(b"TORTURE_SITS=1")
+            has(&mark) && (all || !has(b"TORTURE_SITS=1"))
         });
         ours.collect()
+    }
+
+    /// Ends whatever still runs.
+    pub fn end_all(&self) {
+        loop {
+            let left = self.processes(true);
+            if left.is_empty() {
+                return;
+            }
+            for pid in left.into_iter().filter_map(Pid::from_raw) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
     }
 
     pub fn unmount(&self) {
