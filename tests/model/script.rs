@@ -64,13 +64,13 @@ impl std::fmt::Debug for Script {
 
 /// What every script begins with: where HEAD is, and how to say that a token is written.
 const LEAD: &str = "w() { read -r _ g <.git; read -r _ b <\"$g/HEAD\" 2>/dev/null; \
-                    echo \"wrote $1 $2 ${GIT_SANDBOX_CONFINED:-0} $b\"; }\n";
+                    echo \"wrote $1 $2 ${GIT_SANDBOX_CONFINED:-0} $b\"; }";
 
 impl Script {
     /// Draws one of a few parts. The text lives as long as the test: a plan is made of words that do.
     pub fn draw(random: &mut Random, run: u64, script: u64, how: How) -> Script {
         let number = 100 + script;
-        let mut text = LEAD.to_owned();
+        let mut lines = vec![LEAD.to_owned()];
         // Not in one piece: the words of a command are written down, and prove nothing.
         let token = |id: u64| format!("tok{run}x{id}''z");
         let kinds = if how.has_walls() { 6 } else { 4 };
@@ -96,21 +96,20 @@ impl Script {
                      c=$(git commit-tree -m side $t) && git branch side{id} $c && w {id} branch"
                 ),
             };
-            text += &format!("{line}\n");
+            lines.push(line);
         }
         if how.has_log() {
             let (log, words) = (number * 10 + 8, number * 10 + 9);
-            text +=
-                &format!("echo {}; w {log} log; w {words} log # tok{run}x{words}z\n", token(log));
+            let words = format!("w {words} log # tok{run}x{words}z");
+            lines.push(format!("echo {}; w {log} log; {words}", token(log)));
         }
-        text += match how {
+        lines.push(match how {
             How::Lasting => format!("echo lasts{number}; exec sleep 60"),
             How::Restarted => "exit 3".to_owned(),
             _ if random.percent(20) => "exit 3".to_owned(),
             _ => ":".to_owned(),
-        }
-        .as_str();
-        Script { number, text: text.leak() }
+        });
+        Script { number, text: lines.join("\n").leak() }
     }
 }
 
