@@ -9,7 +9,7 @@ use crate::fixture::files::{chmod, room, tree, write};
 use crate::fixture::process::Sleeper;
 use crate::fixture::reap::{nothing, summary};
 use crate::fixture::run::{succeeds, without_power};
-use crate::fixture::state::state;
+use crate::fixture::state::{private, state};
 use crate::fixture::time::{after, set_time, set_times};
 use crate::fixture::trash::{id_of, only_one, trashed, wait_for_trash};
 use crate::fixture::work::commit;
@@ -328,10 +328,85 @@ fn an_orphan_returns_with_its_repository_from_the_trash_and_from_the_vault() {
 }
 
 #[test]
+fn a_move_of_an_orphan_that_a_crash_stopped_is_mended_in_its_repository() {
+    for step in 1.. {
+        let test = Test::new();
+        let path = test.new_sandbox(&["box"]);
+        write(&path.join("file"), "edited\n");
+        let before = state(&test, &path);
+        fs::rename(test.app(), test.home.join("away")).unwrap();
+        let run = test.run_in(&test.home, &["reap", "--all"]);
+        let crashed = run.env("GIT_SANDBOX_NOW", after(400)).crashes_at(step);
+        fs::rename(test.home.join("away"), test.app()).unwrap();
+        let moved = !path.exists();
+        succeeds(test.run(&["doctor", "--fix"]));
+        test.run(&["doctor"]).stderr("all is well\n").ok();
+        assert_eq!(path.exists(), !moved, "{step}");
+        if moved {
+            test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+        }
+        same(&state(&test, &path), &before);
+        if !crashed {
+            assert!(step > 3, "{step}");
+            break;
+        }
+    }
+}
+
+#[test]
+fn an_adoption_that_a_crash_stopped_is_completed() {
+    for step in 1.. {
+        let test = Test::new();
+        let path = test.new_sandbox(&["box"]);
+        write(&path.join("file"), "edited\n");
+        test.git_in(&path, &["worktree", "lock", "--reason", "mine", "."]);
+        let before = state(&test, &path);
+        out_of_reach(&test, &[400]);
+        let crashed = test.run(&["new", "other"]).crashes_at(step);
+        test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+        same(&state(&test, &path), &before);
+        let reason = fs::read_to_string(private(&test.app(), "box").join("locked")).unwrap();
+        assert_eq!(reason, "mine\n");
+        if !crashed {
+            assert!(step > 8, "{step}");
+            break;
+        }
+    }
+}
+
+#[test]
+fn an_orphan_whose_putting_away_a_crash_stopped_is_adopted() {
+    for step in 1.. {
+        let test = Test::new();
+        let path = test.new_sandbox(&["box"]);
+        write(&path.join("file"), "edited\n");
+        let before = state(&test, &path);
+        fs::rename(test.app(), test.home.join("away")).unwrap();
+        let reap = |day: i64| {
+            test.run_in(&test.home, &["reap", "--all"]).env("GIT_SANDBOX_NOW", after(day))
+        };
+        succeeds(reap(400));
+        let crashed = reap(800).crashes_at(step);
+        fs::rename(test.home.join("away"), test.app()).unwrap();
+        test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+        same(&state(&test, &path), &before);
+        test.run(&["doctor"]).stderr("all is well\n").ok();
+        if !crashed {
+            assert!(step > 8, "{step}");
+            break;
+        }
+    }
+}
+
+#[test]
 fn what_was_removed_before_its_repository_was_out_of_reach_comes_back_whole() {
     let test = Test::new();
     let path = test.new_sandbox(&["box"]);
     write(&path.join("file"), "edited\n");
+    // Ignored and precious, which only the config of the repository says.
+    write(&test.app().join(".git/info/exclude"), "secret\n");
+    test.git(&["config", "sandbox.precious", "secret"]);
+    write(&path.join("secret"), "mine\n");
     let before = state(&test, &path);
     succeeds(test.run(&["rm", "--force", "box"]));
     out_of_reach(&test, &[15]);

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{Doing, Error, Result};
 use crate::lifecycle::trash::removal::new_id;
 use crate::lifecycle::trash::{Item, Trash, restore};
 use crate::lifecycle::vault::Vault;
@@ -145,12 +145,15 @@ impl Trash<'_> {
     pub(super) fn adopt(&self, item: &Item) -> Result<bool> {
         let Item { at, journal, .. } = item;
         let aside = at.join(SET_ASIDE);
-        let has_files = item.tree().is_dir() && aside.is_file();
+        // A crash may have left it half adopted, with its `.git` in place.
+        let named = link::folder_points_to(&item.tree());
+        let named = named.is_some() && named == journal.private;
+        let has_files = item.tree().is_dir() && (aside.is_file() || named);
         let Some(entry) = self.entry_to_adopt(journal).filter(|_| has_files) else {
             return Ok(false);
         };
         self.home()?;
-        let pin = Pin::new(&journal.id, at.clone(), entry);
+        let pin = Pin::read(entry).unwrap_or_else(|| Pin::new(&journal.id, at.clone(), entry));
         pin.set(entry)?;
         crash_point::reached();
         let asked = held::within(&self.git, entry, ["rev-parse", "--verify", "--quiet", "HEAD"]);
@@ -172,8 +175,10 @@ impl Trash<'_> {
             ..journal.clone()
         };
         crash_point::reached();
-        if aside.exists() {
-            file::rename(&aside, &item.tree().join(".git"))?;
+        match aside.exists() {
+            true if named => fs::remove_file(&aside).at("remove", &aside)?,
+            true => file::rename(&aside, &item.tree().join(".git"))?,
+            false => {}
         }
         crash_point::reached();
         journal.write(at)?;
@@ -190,8 +195,8 @@ impl Trash<'_> {
         let free = journal.from.symlink_metadata().is_err();
         let ready = journal.orphan && journal.stage == Stage::Trashed;
         let ours = entry.parent() == Some(&registry) && names;
-        (ready && ours && free && is_older(entry, journal) && Pin::read(entry).is_none())
-            .then_some(entry)
+        let unpinned = || Pin::read(entry).is_none_or(|pin| pin.id == journal.id);
+        (ready && ours && free && is_older(entry, journal) && unpinned()).then_some(entry)
     }
 
     /// Brings orphans back from the vault into the trash and adopts them there, for worktrees whose
@@ -212,9 +217,13 @@ impl Trash<'_> {
                 continue;
             }
             let item = unpacked.item;
-            // As it was set aside when the orphan was moved to the trash.
-            link::write_git_file(&item.tree(), entry)?;
-            file::rename(&item.tree().join(".git"), &item.at.join(SET_ASIDE))?;
+            // As it was set aside when the orphan was moved to the trash. A crash in the middle of
+            // putting it away leaves it there.
+            let aside = item.at.join(SET_ASIDE);
+            if aside.symlink_metadata().is_err() {
+                link::write_git_file(&item.tree(), entry)?;
+                file::rename(&item.tree().join(".git"), &aside)?;
+            }
             crash_point::reached();
             if self.adopt(&item)? {
                 vault.forget(&journal.id)?;

@@ -115,9 +115,10 @@ impl Trash<'_> {
     }
 }
 
-/// Puts an item away whose repository is out of reach.
+/// Puts an item away whose repository is out of reach. Which ignored files are precious only its config
+/// says, so all of them are kept.
 pub fn put_away(item: &Item, vault: &Vault, progress: &mut dyn FnMut(u64)) -> Result<Put> {
-    carry_out(item, vault, None, &|_| false, progress)
+    carry_out(item, vault, None, &|_| true, progress)
 }
 
 fn carry_out(

@@ -5,13 +5,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::lifecycle::trash::{Item, Trash, private_home, restore};
+use crate::lifecycle::trash::{Item, Trash, orphan, private_home, restore};
 use crate::lifecycle::vault::Vault;
 use crate::repo::{Worktree, Worktrees, held, kept};
 use crate::sandbox::journal::{Journal, Stage, TREE};
 use crate::sandbox::mark::Pin;
 use crate::sandbox::record;
 use crate::sys::file;
+use crate::sys::lock::Lock;
 use crate::ui::out::Out;
 
 impl Trash<'_> {
@@ -51,6 +52,8 @@ impl Trash<'_> {
                     self.complete_removal(&pin, &journal, entry)?;
                 }
                 Stage::Removing => self.undo(&pin, Some(&journal), entry)?,
+                // Half adopted, which is completed with the other items.
+                Stage::Trashed if journal.orphan => return Ok(false),
                 Stage::Restoring(target) if !there => {
                     self.finish_restore(&pin.at, &journal, entry, target)?;
                 }
@@ -91,6 +94,7 @@ impl Trash<'_> {
         let Item { at, private, journal } = item;
         let there = item.tree().symlink_metadata().is_ok();
         match (&journal.stage, private) {
+            (Stage::Removing, None) if journal.orphan => return self.recover_orphan(at, out),
             (Stage::Removing, Some(private)) => {
                 let Some(pin) = Pin::read(private) else { return Ok(false) };
                 let verify = ["rev-parse", "--verify", "--quiet", "HEAD"];
@@ -117,6 +121,17 @@ impl Trash<'_> {
             (Stage::Trashed | Stage::Removing, None) => return self.adopt(item),
             (Stage::Unpacking, _) => return self.undo_unpacking(item, out),
             (Stage::PutAway | Stage::Purging, _) => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// An orphan that was being moved to the trash before its repository was in reach again.
+    fn recover_orphan(&self, at: &Path, out: Out) -> Result<bool> {
+        // A process that is moving it holds this lock.
+        let _lock = Lock::folder(&self.place.root, out)?;
+        orphan::recover(&[at.to_owned()])?;
+        if let Some(journal) = Journal::read(at)? {
+            self.adopt(&Item { at: at.to_owned(), private: None, journal })?;
         }
         Ok(true)
     }
