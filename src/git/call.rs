@@ -70,6 +70,7 @@ pub struct Git {
     program: PathBuf,
     dir: PathBuf,
     in_worktree: bool,
+    private: Option<PathBuf>,
     removed: Arc<[OsString]>,
     held: Option<Arc<File>>,
     folds_case: bool,
@@ -82,8 +83,8 @@ impl Git {
         let program = which::which("git").map_err(|_| Error::NoGit)?;
         let dir = std::env::current_dir().doing(|| "read the current folder".into())?;
         let removed = ["GIT_CONFIG".into()].into();
-        let (in_worktree, held, folds_case, hooks) = (false, None, false, Arc::default());
-        Ok(Git { program, dir, in_worktree, removed, held, folds_case, hooks })
+        let (in_worktree, private, held, hooks) = (false, None, None, Arc::default());
+        Ok(Git { program, dir, in_worktree, private, removed, held, folds_case: false, hooks })
     }
 
     /// The same git for a repository found: in `dir`, without what ties it to another one.
@@ -95,13 +96,20 @@ impl Git {
 
     /// The same git in another folder.
     pub fn at(&self, dir: &Path) -> Git {
-        Git { dir: dir.to_owned(), in_worktree: false, ..self.clone() }
+        Git { dir: dir.to_owned(), in_worktree: false, private: None, ..self.clone() }
     }
 
     /// The same git in the top folder of a worktree, and about that folder whatever its own config
     /// says: `core.worktree` could lead to another.
     pub fn in_worktree(&self, dir: &Path) -> Git {
         Git { in_worktree: true, ..self.at(dir) }
+    }
+
+    /// The same git in the folder of a sandbox, with its private git dir, wherever the folder's `.git`
+    /// leads at this moment: a command that runs there may be able to replace it.
+    pub fn in_sandbox(&self, dir: &Path, entry: &Path) -> Git {
+        let private = Some(entry.to_owned()).filter(|entry| !entry.as_os_str().is_empty());
+        Git { private, ..self.in_worktree(dir) }
     }
 
     /// The same git without these variables of its environment.
@@ -325,8 +333,9 @@ impl Call<'_> {
     }
 
     fn setting(&self) -> Setting {
-        let Git { dir, removed, in_worktree, .. } = self.git;
+        let Git { dir, removed, in_worktree, private, .. } = self.git;
         let mut variables = self.variables.clone();
+        variables.extend(private.as_ref().map(|private| ("GIT_DIR", private.into())));
         variables.extend(in_worktree.then(|| ("GIT_WORK_TREE", dir.clone().into_os_string())));
         Setting { dir: dir.clone(), removed: Arc::clone(removed), variables }
     }

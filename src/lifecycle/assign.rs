@@ -99,7 +99,7 @@ fn give(
     };
     crash_point::reached();
     if head != standing.commit {
-        let git = git.in_worktree(&sandbox.path);
+        let git = git.in_sandbox(&sandbox.path, &sandbox.entry);
         let words = ["reset", "--keep", "--quiet", "--no-recurse-submodules", &standing.commit];
         git.call(words).arg("--").done("start afresh")?;
     }

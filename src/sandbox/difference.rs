@@ -79,7 +79,7 @@ pub struct Difference {
 impl Difference {
     /// Prepares the comparison of a sandbox with the commit where it left its base.
     pub fn of(repo: &Repo, sandbox: &Sandbox, fork: &Fork) -> Result<Difference> {
-        let git = repo.git.in_worktree(&sandbox.path);
+        let git = repo.git.in_sandbox(&sandbox.path, &sandbox.entry);
         let index = Scratch::new()?;
         let copy = index.path().join("index");
         copy_index(&sandbox.entry.join("index"), &copy)?;

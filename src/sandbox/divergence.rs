@@ -152,10 +152,10 @@ fn subjects(git: &Git, heads: Vec<&str>) -> Result<HashMap<String, String>> {
     Ok(pairs.map(|(id, subject)| (id.to_owned(), subject.to_owned())).collect())
 }
 
-/// What has changed in a worktree since a commit, uncommitted changes of tracked files included.
-pub fn in_worktree(git: &Git, folder: &Path, since: &str) -> Option<Diff> {
+/// What has changed in the worktree that git runs in since a commit, uncommitted changes of tracked files
+/// included.
+pub fn in_worktree(git: &Git, since: &str) -> Option<Diff> {
     let words = ["diff", "--shortstat", "--no-ext-diff", "--no-textconv", "--no-color"];
-    let git = git.in_worktree(folder);
     let diff = git.look(words).args(["--ignore-submodules=dirty", since, "--"]);
     diff.read("compare the files").ok().map(|text| diff_in(&text))
 }

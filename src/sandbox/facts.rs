@@ -53,7 +53,7 @@ pub fn facts(
         }
         return facts;
     }
-    let git = repo.git.in_worktree(&sandbox.path);
+    let git = repo.git.in_sandbox(&sandbox.path, &sandbox.entry);
     let main = (!worktrees.main.bare).then_some(worktrees.main.path.as_path());
     let operation = sandbox.operation(&repo.git, repo.is_reftable());
     let operation = operation.or_else(|| confined::operation(&sandbox.entry));
@@ -77,6 +77,9 @@ pub fn facts(
         let strangers = index.and_then(|index| strangers(&git, sandbox, index));
         // While no git of ours works in there.
         let facts = Facts { users: users(), ..facts };
+        let idle = facts.users.as_ref().is_ok_and(Vec::is_empty);
+        let may_ask = idle || !confined::is_there(&sandbox.entry);
+        let nested = || nested(&repo.git, &sandbox.path, &sandbox.entry, may_ask);
         let untouched = strangers.as_ref().is_some_and(Vec::is_empty);
         let ignored = strangers.filter(|_| !untouched).and_then(|found| all_ignored(&git, found));
         let facts = if untouched {
@@ -84,7 +87,7 @@ pub fn facts(
         } else if let Some(ignored) = ignored {
             // Only a folder can hold a repository.
             let nested = match ignored.iter().any(|path| is_folder(path)) {
-                true => nested(&repo.git, &sandbox.path, &sandbox.entry),
+                true => nested(),
                 false => Ok(modules()),
             };
             let precious = precious::files(&git, &repo.config, &ignored, main);
@@ -94,7 +97,7 @@ pub fn facts(
         } else {
             let files = scope.spawn(|| files(&git, &repo.config, main));
             let hidden = scope.spawn(|| hidden(&git, sandbox, index));
-            let nested = nested(&repo.git, &sandbox.path, &sandbox.entry);
+            let nested = nested();
             let (changes, precious, ignored) = match joined(files.join()) {
                 Ok((changes, precious, ignored)) => (Ok(changes), Ok(precious), Some(ignored)),
                 Err(why) => (Err(why), Ok(0), None),
@@ -276,10 +279,11 @@ fn found_hidden(git: &Git, index: &Path, records: &[u8]) -> Result<Vec<PathBuf>>
 }
 
 /// Repositories inside the folder, submodules included, that hold work of their own; also clones of
-/// submodules that are not checked out now.
-fn nested(git: &Git, folder: &Path, entry: &Path) -> Known<Vec<PathBuf>> {
+/// submodules that are not checked out now. Where they may not be asked, because a confined command could
+/// change their config after we have read it, each counts.
+fn nested(git: &Git, folder: &Path, entry: &Path, may_ask: bool) -> Known<Vec<PathBuf>> {
     let inside = look_inside(folder).map_err(|error| error.to_string())?;
-    let works = |path: &PathBuf| has_work(git, &folder.join(path)).unwrap_or(true);
+    let works = |path: &PathBuf| !may_ask || has_work(git, &folder.join(path)).unwrap_or(true);
     let mut found: Vec<PathBuf> = inside.repositories.into_iter().filter(works).collect();
     let modules =
         unsaved_module(git, entry).filter(|name| !found.iter().any(|path| path.ends_with(name)));

@@ -157,7 +157,7 @@ impl Sandbox {
 
     /// The operation in progress.
     pub fn operation(&self, git: &Git, reftable: bool) -> Option<&'static str> {
-        let git = git.at(&self.path);
+        let git = git.in_sandbox(&self.path, &self.entry);
         let ask = |name: &str| git.look(["rev-parse", "--verify", "--quiet", name]).ask();
         operation_in(&self.entry, |name| reftable && ask(name).is_ok_and(|answer| answer.ok()))
     }
@@ -175,7 +175,7 @@ impl Sandbox {
             "--untracked-files=all",
             "--ignore-submodules=dirty",
         ];
-        let git = git.in_worktree(&self.path);
+        let git = git.in_sandbox(&self.path, &self.entry);
         let alone: &[&str] = if beside_others { &["-c", "core.preloadIndex=false"] } else { &[] };
         let words = alone.iter().chain(&WORDS);
         let call = if idle { git.refresh(words) } else { git.look(words) };
@@ -216,7 +216,8 @@ impl Sandbox {
 
     fn asked_reflog(&self, git: &Git) -> Option<Time> {
         let words = ["log", "-g", "-1", "--format=%gd", "--date=unix", "HEAD", "--"];
-        let line = git.at(&self.path).look(words).line("read the reflog").ok()?;
+        let git = git.in_sandbox(&self.path, &self.entry);
+        let line = git.look(words).line("read the reflog").ok()?;
         let text = line.to_str()?.strip_prefix("HEAD@{")?.strip_suffix('}')?;
         DateTime::from_timestamp(text.parse().ok()?, 0)
     }

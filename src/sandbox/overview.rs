@@ -26,6 +26,7 @@ pub struct Row {
     /// Whether commits were made in it.
     pub made_commits: bool,
     path: PathBuf,
+    entry: PathBuf,
 }
 
 impl From<Report> for Row {
@@ -38,6 +39,7 @@ impl From<Report> for Row {
             is_compared: true,
             made_commits: false,
             path: PathBuf::new(),
+            entry: PathBuf::new(),
         }
     }
 }
@@ -121,6 +123,7 @@ fn at_a_glance(reporter: &Reporter, repo: &Repo, sandbox: &Sandbox) -> Row {
         is_compared: false,
         made_commits: sandbox.made_commits(),
         path: sandbox.path.clone(),
+        entry: sandbox.entry.clone(),
     }
 }
 
@@ -131,7 +134,7 @@ fn complete(reporter: &Reporter, rows: &mut [Row], history: &History) {
         for rows in rows.chunks_mut(share) {
             scope.spawn(move || {
                 for row in rows {
-                    reporter.complete(&mut row.report, &row.path, history);
+                    reporter.complete(&mut row.report, &row.path, &row.entry, history);
                     row.is_compared = true;
                 }
             });

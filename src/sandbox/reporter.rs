@@ -15,7 +15,6 @@ use crate::git::porcelain::{Record, Status};
 use crate::repo::place::Place;
 use crate::repo::unreached::Unreached;
 use crate::repo::{Repo, nested};
-use crate::sandbox::divergence;
 use crate::sandbox::history::{self, History};
 use crate::sandbox::in_use::{Processes, User};
 use crate::sandbox::mark::CREATING;
@@ -23,6 +22,7 @@ use crate::sandbox::report::{Changes, Report};
 use crate::sandbox::retention::Retention;
 use crate::sandbox::runs::report::RunReport;
 use crate::sandbox::{Sandbox, State, facts, record};
+use crate::sandbox::{confined, divergence};
 use crate::sys::clock::Time;
 
 /// What reports of one repository share.
@@ -65,7 +65,7 @@ impl<'a> Reporter<'a> {
             let history = scope.spawn(|| History::of(self.repo, self.main, sandboxes));
             let mut reports = Vec::new();
             let told = self.each_read(sandboxes, None, |sandbox, report| {
-                reports.push((sandbox.path.clone(), report));
+                reports.push((sandbox.path.clone(), sandbox.entry.clone(), report));
                 Ok(())
             });
             debug_assert!(told.is_ok(), "nothing in there fails");
@@ -77,13 +77,13 @@ impl<'a> Reporter<'a> {
             for reports in reports.chunks_mut(share) {
                 let history = &history;
                 scope.spawn(move || {
-                    for (path, report) in reports {
-                        self.complete(report, path, history);
+                    for (path, entry, report) in reports {
+                        self.complete(report, path, entry, history);
                     }
                 });
             }
         });
-        reports.into_iter().map(|(_, report)| report).collect()
+        reports.into_iter().map(|(_, _, report)| report).collect()
     }
 
     /// Tells of each of them, by path, as soon as it and all before it are read; of their history only
@@ -147,11 +147,12 @@ impl<'a> Reporter<'a> {
     }
 
     /// Adds what the commits tell, and counts uncommitted changes in.
-    pub fn complete(&self, report: &mut Report, path: &Path, history: &History) {
+    pub fn complete(&self, report: &mut Report, path: &Path, entry: &Path, history: &History) {
         report.add(history.at(path));
         let tracked = |it: &Changes| it.staged + it.unstaged + it.conflicted > 0;
         if let (true, Some(fork)) = (report.changes.as_ref().is_some_and(tracked), &report.fork) {
-            report.diff = divergence::in_worktree(&self.repo.git, path, fork);
+            let git = self.repo.git.in_sandbox(path, entry);
+            report.diff = divergence::in_worktree(&git, fork);
         }
     }
 
@@ -159,7 +160,7 @@ impl<'a> Reporter<'a> {
     pub fn one(&self, sandbox: &Sandbox) -> Report {
         let mut report = self.read(sandbox, false);
         let history = History::of(self.repo, self.main, std::slice::from_ref(sandbox));
-        self.complete(&mut report, &sandbox.path, &history);
+        self.complete(&mut report, &sandbox.path, &sandbox.entry, &history);
         // One without a commit of its own has nothing that could be merged.
         report.merged_into = report.merged_into.filter(|_| sandbox.made_commits());
         report
@@ -177,17 +178,20 @@ impl<'a> Reporter<'a> {
         let status = ready.then(|| sandbox.status(&self.repo.git, idle, beside_others));
         let is_read = status.as_ref().is_some_and(Result::is_ok);
         let report = self.report(sandbox, users, status);
-        if is_read { self.with_hidden_work(report, sandbox) } else { report }
+        if is_read { self.with_hidden_work(report, sandbox, idle) } else { report }
     }
 
-    /// Adds what `git status` does not tell. Repositories are looked for near the top only.
-    fn with_hidden_work(&self, report: Report, sandbox: &Sandbox) -> Report {
+    /// Adds what `git status` does not tell. Repositories are looked for near the top only. While a
+    /// confined command may be at work, no git is started in them: it could change their config after we
+    /// have read it.
+    fn with_hidden_work(&self, report: Report, sandbox: &Sandbox, idle: bool) -> Report {
         let git = &self.repo.git;
         let index = Index::read(&sandbox.entry.join("index"), self.repo.id_length());
-        let in_worktree = git.in_worktree(&sandbox.path);
+        let in_worktree = git.in_sandbox(&sandbox.path, &sandbox.entry);
         let hidden_edits = facts::hidden(&in_worktree, sandbox, index.as_ref()).ok();
-        let works =
-            |path: &PathBuf| nested::has_work(git, &sandbox.path.join(path)).unwrap_or(true);
+        let may_ask = idle || !confined::is_there(&sandbox.entry);
+        let has_work = |path: &Path| nested::has_work(git, &sandbox.path.join(path));
+        let works = |path: &PathBuf| !may_ask || has_work(path).unwrap_or(true);
         let nested = nested::near_the_top(&sandbox.path).into_iter().filter(works);
         let nested_work = nested.map(|path| path.to_string_lossy().into_owned()).collect();
         Report { hidden_edits, nested_work, ..report }

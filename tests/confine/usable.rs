@@ -291,3 +291,31 @@ fn a_repository_that_appears_inside_is_warned_of_once() {
     let output = cell.confined(&[], "true");
     assert_eq!(String::from_utf8_lossy(&output.stderr), ON);
 }
+
+/// The command could change the config of a repository of its own between our look at it and a git that
+/// we start there: a filter would run outside.
+#[test]
+fn no_git_is_started_in_a_repository_of_a_command_at_work() {
+    let Some(cell) = Cell::new() else { return };
+    let real = finished(&mut cell.command(&["sh", "-c", "command -v git"]));
+    let real = String::from_utf8(real.stdout).unwrap();
+    cell.lab.script("spy/git", &format!("pwd >>$HOME/folders; exec {} \"$@\"", real.trim_end()));
+    cell.give(&cell.lab.home.join("spy"));
+    let path = format!("PATH={}:$PATH", cell.lab.home.join("spy").display());
+    let folders = cell.lab.home.join("folders");
+    let looked_into = || {
+        let _ = std::fs::remove_file(&folders);
+        for words in ["list", "list --json", "show box", "diff box", "rm box", "doctor"] {
+            finished(&mut cell.command(&["sh", "-c", &format!("{path}; git-sandbox {words}")]));
+        }
+        let text = std::fs::read_to_string(&folders).unwrap();
+        text.lines().any(|folder| folder.ends_with("/box/nested"))
+    };
+    let script = "git init -q nested; cd nested; git commit -q --allow-empty -m x; \
+        git update-ref refs/remotes/origin/main HEAD; git remote add origin x; cd ..";
+    let child = started(&cell, script);
+    assert!(!looked_into());
+    signal(child.id(), Signal::TERM);
+    ended(child);
+    assert!(looked_into(), "once it has ended");
+}

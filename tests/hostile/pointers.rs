@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use crate::fixture::Test;
+use crate::fixture::built::program_word;
 use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
 use crate::fixture::repository::{Format, repository};
@@ -317,5 +318,40 @@ fn a_branch_and_a_task_with_hidden_characters_are_shown_escaped() {
     for text in [output.stdout, output.stderr, restored.stderr] {
         let text = String::from_utf8(text).unwrap();
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+    }
+}
+
+/// A command without mounts around it can replace the pointer at any moment: here right before git starts.
+#[test]
+fn a_pointer_that_is_replaced_meanwhile_leads_git_nowhere_else() {
+    let (test, folder, _) = scene();
+    let other = test.init("other", &[]);
+    write(&other.join("file"), "one\n");
+    test.git_in(&other, &["add", "file"]);
+    set_filter(&test, &other);
+    write(&folder.join(".gitattributes"), "* filter=trap\n");
+    write(&folder.join("file"), "two\n");
+    let path = std::env::var("PATH").unwrap();
+    let real = path.split(':').map(|it| Path::new(it).join("git")).find(|it| it.is_file()).unwrap();
+    let pointer = folder.join(".git");
+    fs::copy(&pointer, test.home.join("kept")).unwrap();
+    let text = format!(
+        "case \"$*\" in *status*) [ \"$PWD\" = {path} ] && echo 'gitdir: {other}/.git' >.git;; esac\n\
+         {real} \"$@\"; code=$?; cp $HOME/kept {pointer}; exit $code",
+        path = folder.display(),
+        pointer = pointer.display(),
+        other = other.display(),
+        real = real.display(),
+    );
+    let spy = test.script("spy/git", &text);
+    let spied = format!("{}:{path}", spy.parent().unwrap().display());
+    for words in
+        [&["list"][..], &["list", "--json"], &["show", "box"], &["diff", "box"], &["rm", "box"]]
+    {
+        // Not by git, which puts its own folder in front.
+        let mut command = test.command(program_word(), &test.app());
+        let output = command.args(words).env("PATH", &spied).output().unwrap();
+        nothing_ran(&test, &format!("{words:?}: {output:?}"));
+        assert!(folder.join("file").is_file());
     }
 }
