@@ -196,7 +196,9 @@ machine cannot do it, nothing is started; `git sandbox doctor --confine` says wh
 --confine=landlock needs no namespaces, but Linux 6.2, and 6.7 without network. It is weaker, and says so: the
 command can change modes and times of your files, see your processes, and replace the `.git` of its folder, which
 is put back when it ends. The variables GIT_DIR and GIT_WORK_TREE lead git to the private git dir, and TMPDIR to a
-folder in it; the home and `/tmp` cannot be used, and sockets of the Unix kind not made.
+folder in it; the home and `/tmp` cannot be used, and sockets of the Unix kind, terminals and shared memory of
+System V not made. A `sandbox.confineRead` in a `sandbox.confineWrite`, and one that holds the home, the main
+worktree or other sandboxes, need the full level.
 
 The network is on unless --network or `sandbox.confineNetwork` says otherwise. With `hosts` the command has a
 network of its own, in which only a proxy can be reached, as HTTPS_PROXY and HTTP_PROXY say; programs that do

@@ -131,6 +131,45 @@ fn a_planted_symlink_is_not_followed() {
     );
 }
 
+/// A folder in the sandbox that is to be writable anyway may be one too.
+#[test]
+fn a_planted_symlink_in_the_sandbox_is_not_followed() {
+    let Some(cell) = Cell::new() else { return };
+    symlink(cell.lab.home.join(".ssh"), cell.lab.at("box/cache")).unwrap();
+    for key in ["confineRead", "confineWrite"] {
+        let cache = ".cache/git-sandbox/worktrees/app/box/cache";
+        let line = format!("git -c sandbox.{key}=~/{cache} sandbox run --confine box -- touch ran");
+        let wanted = format!(
+            "error: cannot confine 'box': '$HOME/{cache}' is a symlink in a writable folder\n"
+        );
+        is_refused(&cell, &line, &wanted);
+    }
+}
+
+/// A file that stays read-only deep in a writable folder stays where it is, too.
+#[test]
+fn a_folder_with_a_read_only_file_cannot_be_moved_away() {
+    let Some(cell) = Cell::new() else { return };
+    let state = cell.lab.home.join(".agent");
+    write(&state.join("deep/er/settings"), "mine\n");
+    cell.give(&state);
+    let script = "cd ~/.agent; echo evil >deep/er/settings; echo state >deep/er/state; \
+        mv deep/er deep/moved; mv deep moved; mkdir -p deep/er; echo evil >deep/er/settings";
+    let run = |walls: &[&str]| {
+        let settings = ["-c", "sandbox.confineWrite=~/.agent"];
+        let read = ["-c", "sandbox.confineRead=~/.agent/deep/er/settings"];
+        let words = [&["git"], &settings[..], &read, &["sandbox", "run"], walls].concat();
+        finished(&mut cell.command(&[&words[..], &["box", "--", "sh", "-c", script]].concat()))
+    };
+    run(&["--confine"]);
+    let settings = state.join("deep/er/settings");
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), "mine\n");
+    assert_eq!(std::fs::read_to_string(state.join("deep/er/state")).unwrap(), "state\n");
+    assert!(!state.join("moved").exists());
+    run(&[]);
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), "evil\n", "no use to mount it");
+}
+
 #[test]
 fn a_quarantine_that_was_tampered_with_is_not_used() {
     let Some(cell) = Cell::new() else { return };

@@ -1,6 +1,9 @@
 //! The weaker level, which needs no namespaces. What it stops is tried with the other escapes.
 
+use std::fs;
+
 use crate::fixture::cell::Cell;
+use crate::fixture::files::write;
 use crate::fixture::process::finished;
 
 const SAID: &str = "confined: writes only in this sandbox; network on; home hidden (git sandbox doctor --confine)\n\
@@ -45,15 +48,15 @@ fn the_levels_can_take_turns() {
 fn a_pointer_that_was_removed_is_put_back_and_told() {
     let Some(cell) = Cell::new() else { return };
     let pointer = cell.lab.at("box/.git");
-    let before = std::fs::read(&pointer).unwrap();
+    let before = fs::read(&pointer).unwrap();
     let output = cell.confined(&["--confine=landlock"], "mv .git moved; mkdir -p .git.new/full");
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     let said = "warning: the command has removed '.git' of its sandbox; it was written anew\n";
     assert!(stderr.contains(said) && output.status.success(), "{stderr}");
-    assert_eq!(std::fs::read(&pointer).unwrap(), before);
+    assert_eq!(fs::read(&pointer).unwrap(), before);
     let folder = cell.lab.at("box");
     let mut names: Vec<_> =
-        std::fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name()).collect();
+        fs::read_dir(folder).unwrap().map(|it| it.unwrap().file_name()).collect();
     names.sort();
     assert!(names.iter().all(|name| !name.to_string_lossy().starts_with("replaced-git")));
     assert!(names.contains(&".git.new".into()) && names.contains(&"moved".into()), "{names:?}");
@@ -63,7 +66,7 @@ fn a_pointer_that_was_removed_is_put_back_and_told() {
 fn a_pointer_that_was_replaced_is_put_back_and_told() {
     let Some(cell) = Cell::new() else { return };
     let pointer = cell.lab.at("box/.git");
-    let before = std::fs::read(&pointer).unwrap();
+    let before = fs::read(&pointer).unwrap();
     for (script, is_folder) in [
         ("echo 'gitdir: /elsewhere' >.git", false),
         ("rm .git; mkdir .git; echo x >.git/config", true),
@@ -74,7 +77,7 @@ fn a_pointer_that_was_replaced_is_put_back_and_told() {
         let told = stderr.strip_prefix(SAID).and_then(|rest| rest.strip_prefix(lead));
         let aside = told.unwrap_or_else(|| panic!("{stderr}")).split('\'').next().unwrap();
         assert_eq!(std::path::Path::new(aside).is_dir(), is_folder);
-        assert_eq!(std::fs::read(&pointer).unwrap(), before);
+        assert_eq!(fs::read(&pointer).unwrap(), before);
     }
 }
 
@@ -163,4 +166,73 @@ fn without_landlock_nothing_is_started() {
         "{stderr}"
     );
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
+}
+
+/// What Landlock cannot take away again must not be granted.
+#[test]
+fn settings_that_need_mounts_are_refused() {
+    let Some(cell) = Cell::new() else { return };
+    let state = cell.lab.home.join(".agent");
+    write(&state.join("settings"), "mine\n");
+    cell.give(&state);
+    let run = |settings: &[&str], level: &str, script: &str| {
+        let words =
+            [&["git"], settings, &["sandbox", "run", level, "box", "--", "sh", "-c", script]];
+        finished(&mut cell.command(&words.concat()))
+    };
+    let write_state = "sandbox.confineWrite=~/.agent";
+    let nested = ["-c", write_state, "-c", "sandbox.confineRead=~/.agent/settings"];
+    let home = ["-c", "sandbox.confineRead=~"];
+    let script = "echo evil >~/.agent/settings; cat ~/app/.env; touch ran";
+    for (settings, why) in [
+        (&nested[..], "to keep '$HOME/.agent/settings' read-only in a writable folder"),
+        (&home, "to hide '$HOME' in a readable folder"),
+    ] {
+        let output = run(settings, "--confine=landlock", script);
+        let wanted = format!("error: cannot confine 'box': {why} needs the full level\n");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), cell.lab.expand(&wanted));
+        assert_eq!((output.status.code(), output.stdout), (Some(1), Vec::new()));
+        assert!(!cell.lab.at("box/ran").exists());
+        // The full level does it.
+        let output = run(settings, "--confine=full", script);
+        assert_eq!((output.status.code(), output.stdout), (Some(0), Vec::new()));
+        assert_eq!(fs::read_to_string(state.join("settings")).unwrap(), "mine\n");
+        fs::remove_file(cell.lab.at("box/ran")).unwrap();
+    }
+}
+
+/// Another terminal of the user's: what is typed there can be a password.
+#[test]
+fn other_terminals_are_out_of_reach() {
+    let Some(cell) = Cell::new() else { return };
+    let opener = "import os, pty, subprocess, sys\n\
+        _, side = pty.openpty()\n\
+        opens = 'import os, sys; os.close(os.open(sys.argv[1], os.O_RDWR | os.O_NOCTTY)); print(\"ESCAPED\")'\n\
+        words = ['git-sandbox', 'run', *sys.argv[1:], 'box', '--', 'python3', '-c', opens, os.ttyname(side)]\n\
+        sys.exit(subprocess.run(words, stdin=subprocess.DEVNULL).returncode)";
+    let run = |options: &[&str]| {
+        finished(&mut cell.command(&[&["python3", "-c", opener], options].concat()))
+    };
+    for (level, why) in
+        [("--confine=landlock", "Permission denied"), ("--confine=full", "No such file")]
+    {
+        let output = run(&[level]);
+        assert_eq!((output.status.code(), output.stdout), (Some(1), Vec::new()), "{level}");
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.contains(why), "{stderr}");
+    }
+    let output = run(&[]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "ESCAPED\n", "{output:?}");
+}
+
+/// Its own terminal is not another one.
+#[test]
+fn its_own_terminal_can_be_opened() {
+    let Some(cell) = Cell::new() else { return };
+    let opener = "import os, pty, sys\n\
+        words = ['git-sandbox', 'run', sys.argv[1], 'box', '--', 'sh', '-c', 'echo one >/dev/tty; echo two >\"$(tty)\"']\n\
+        sys.exit(os.waitstatus_to_exitcode(pty.spawn(words)))";
+    let output = finished(&mut cell.command(&["python3", "-c", opener, "--confine=landlock"]));
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(stdout.ends_with("one\r\ntwo\r\n") && output.status.success(), "{output:?}");
 }

@@ -9,7 +9,7 @@ const LEAD: &str = "import ctypes, os, sys, pty, fcntl, stat, socket\n\
     def works():\n";
 
 /// The body of a function that returns true if it got through.
-const CALLS: [(&str, &str); 18] = [
+const CALLS: [(&str, &str); 19] = [
     ("a debugger of its own", "return libc.ptrace(0, 0, 0, 0) == 0"),
     (
         "the memory of a process",
@@ -45,6 +45,10 @@ const CALLS: [(&str, &str); 18] = [
         "the same when it is made",
         "fd = os.open('suid', os.O_CREAT | os.O_RDWR, 0o4755); return os.fstat(fd).st_mode & stat.S_ISUID",
     ),
+    (
+        "the same without a name",
+        "fd = os.open('.', os.O_TMPFILE | os.O_RDWR, 0o4755); return os.fstat(fd).st_mode & stat.S_ISUID",
+    ),
     ("the same by a node", "os.mknod('node', 0o4755 | stat.S_IFREG); return True"),
     (
         "typing into a terminal",
@@ -62,6 +66,58 @@ fn script(body: &str) -> String {
         "{LEAD}    {body}\ntry:\n    if works(): print('{ESCAPED}')\nexcept OSError as error: print(error)\n"
     );
     format!("rm -f suid node; python3 - <<'END'\n{code}END\n")
+}
+
+/// What has a namespace of its own with the full level, and is closed without namespaces.
+const SHARED: [(&str, &str); 5] = [
+    ("shared memory", "return call(29, 0, ctypes.c_long(4096), 0o1600)"),
+    ("semaphores", "return call(64, 0, 1, 0o1600)"),
+    ("queues", "return call(68, 0, 0o1600)"),
+    (
+        "limits of another process",
+        "import resource; resource.prlimit(NEIGHBOUR, resource.RLIMIT_CPU, (600, 600)); return True",
+    ),
+    (
+        "sockets that send to any other",
+        "one, _ = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); one.sendto(b'x', 'SOCKET'); return True",
+    ),
+];
+
+#[test]
+fn what_all_programs_share_is_closed_without_namespaces() {
+    let Some(cell) = Cell::new() else { return };
+    let neighbour = cell.neighbour();
+    let path = cell.lab.home.join("datagrams");
+    let _socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    crate::fixture::files::chmod(&path, 0o777);
+    let script = |body: &str| {
+        let body = body.replace("NEIGHBOUR", &neighbour.pid().to_string());
+        script(&body.replace("SOCKET", path.to_str().unwrap()))
+    };
+    for (what, body) in SHARED {
+        let output = cell.confined(&["--confine=landlock"], &script(body));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let refused = match body.starts_with("return") {
+            true => stdout.is_empty(),
+            false => stdout == "[Errno 1] Operation not permitted\n",
+        };
+        assert!(output.status.success() && refused, "{what}: {output:?}");
+    }
+    for (what, body) in &SHARED[3..] {
+        let output = cell.confined(&["--confine=full"], &script(body));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && !stdout.contains(ESCAPED), "{what}: {output:?}");
+    }
+    // A process may still limit itself, and a pair of sockets that are connected is fine.
+    let own = "import resource; resource.prlimit(0, resource.RLIMIT_CPU, (600, 600))\n    \
+        one, other = socket.socketpair(); one.send(b'x'); return other.recv(1) == b'x'";
+    let output = cell.confined(&["--confine=landlock"], &script(own));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{ESCAPED}\n"), "{output:?}");
+    for (what, body) in SHARED {
+        let output = cell.free(&script(body));
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains(ESCAPED), "no use to close it: {what}: {output:?}");
+    }
 }
 
 #[test]

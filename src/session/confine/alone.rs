@@ -38,6 +38,7 @@ pub fn policy(wish: &Wish, places: &Places, lock: i32) -> Policy {
         landlock: files::version(),
         unix_sockets: false,
         internet_sockets: wish.network == Network::On,
+        own_processes: false,
         heeded: Vec::new(),
         kept: vec![lock],
         proxy: None,

@@ -15,6 +15,13 @@ const TIOCSTI: u64 = 0x5412;
 const TIOCLINUX: u64 = 0x541c;
 /// The bits of a mode that let a program run with the rights of its file's owner or group.
 const SET_ID: [u64; 2] = [0o4000, 0o2000];
+/// Flags of `open` that make a file, by its name or without one.
+const MAKING: [u64; 2] = [0o100, 0o20_000_000];
+/// Kinds of sockets that need not be connected: one of a pair can send to any other. The kernel takes
+/// the second for the first.
+const DATAGRAMS: [u64; 2] = [2, 3];
+/// The bits of a socket's type that tell its kind; the others are flags.
+const KIND: u64 = 0xf;
 /// Flags of `clone` that make a namespace.
 const NAMESPACES: [u64; 8] = [
     0x0000_0080, // time
@@ -67,6 +74,24 @@ const CLOSED: &[i64] = &[
     libc::SYS_userfaultfd,
 ];
 
+/// Calls that reach memory and queues which all processes of a user share. They are closed where the
+/// command has no namespace of its own for them.
+const SHARED: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
 /// Calls whose arguments a filter cannot see. Programs are told that the kernel does not have them
 /// and use the older call, which a filter can judge.
 const MISSING: [i64; 2] = [libc::SYS_clone3, libc::SYS_openat2];
@@ -105,25 +130,29 @@ fn rules(policy: &Policy) -> Result<Rules, BackendError> {
         );
     }
     for (call, flags, mode) in opening_calls() {
-        let creates =
-            |bit| rule(&[has(flags, u64::from(libc::O_CREAT.unsigned_abs()))?, has(mode, bit)?]);
-        rules.insert(call, SET_ID.map(creates).into_iter().collect::<Result<_, _>>()?);
+        let creates = |flag, bit| rule(&[has(flags, flag)?, has(mode, bit)?]);
+        let creates = MAKING.iter().flat_map(|flag| SET_ID.map(|bit| creates(*flag, bit)));
+        rules.insert(call, creates.collect::<Result<_, _>>()?);
     }
     let namespaces = NAMESPACES.map(|flag| rule(&[has(0, flag)?]));
     rules.insert(libc::SYS_clone, namespaces.into_iter().collect::<Result<_, _>>()?);
+    if !policy.own_processes {
+        rules.extend(SHARED.iter().map(|call| (*call, Vec::new())));
+        // A limit on processor time kills a process as a signal does.
+        let limit = SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0)?;
+        let limits_another = rule(&[differs(0, 0)?, limit])?;
+        rules.insert(libc::SYS_prlimit64, vec![limits_another]);
+    }
+    if !policy.unix_sockets {
+        let kinds = DATAGRAMS.map(|kind| rule(&[masked(1, KIND, kind)?]));
+        rules.insert(libc::SYS_socketpair, kinds.into_iter().collect::<Result<_, _>>()?);
+    }
     let mut families = vec![libc::AF_NETLINK];
     families.extend(policy.unix_sockets.then_some(libc::AF_UNIX));
     families.extend(
         policy.internet_sockets.then_some([libc::AF_INET, libc::AF_INET6]).into_iter().flatten(),
     );
-    let other = families.into_iter().map(|family| {
-        SeccompCondition::new(
-            0,
-            SeccompCmpArgLen::Dword,
-            SeccompCmpOp::Ne,
-            family.unsigned_abs().into(),
-        )
-    });
+    let other = families.into_iter().map(|family| differs(0, family.unsigned_abs().into()));
     let other = other.collect::<Result<Vec<_>, _>>()?;
     rules.insert(libc::SYS_socket, vec![rule(&other)?]);
     Ok(rules)
@@ -158,9 +187,19 @@ fn equal(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
 }
 
+/// Whether an argument of 32 bits is another value.
+fn differs(argument: u8, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, value)
+}
+
 /// Whether an argument has a bit.
 fn has(argument: u8, bit: u64) -> Result<SeccompCondition, BackendError> {
-    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bit), bit)
+    masked(argument, bit, bit)
+}
+
+/// Whether some bits of an argument have this value.
+fn masked(argument: u8, bits: u64, value: u64) -> Result<SeccompCondition, BackendError> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), value)
 }
 
 /// A filter for which every call of the x32 kind is missing. Other processors have no such calls.

@@ -4,8 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::mounts::SYSTEM as SHOWN;
 use super::wish::{Places, Wish};
 use crate::error::{Error, Result};
+use crate::sandbox::record::Level;
 use crate::ui::words::shell_word;
 
 /// Folders without which no program runs, or through which every wall can be passed.
@@ -34,9 +36,14 @@ pub fn settings(name: &str, wish: &Wish, places: &Places, home: &Path) -> Result
             return refuse(why, vec![hint]);
         }
     }
+    if wish.level == Level::Landlock
+        && let Some(why) = not_without_mounts(wish, places, home)
+    {
+        return refuse(why, Vec::new());
+    }
     for path in wish.read.iter().chain(&wish.write) {
-        let Some(open) = wish.write.iter().find(|open| path.starts_with(open) && *open != path)
-        else {
+        let mut writable = wish.write.iter().chain([&places.folder]);
+        let Some(open) = writable.find(|open| path.starts_with(open) && *open != path) else {
             continue;
         };
         // A command that ran before may have put a symlink to a secret here.
@@ -80,6 +87,22 @@ fn too_wide(path: &Path, places: &Places, home: &Path) -> Option<&'static str> {
         }
         () => None,
     }
+}
+
+/// What Landlock alone cannot do, for it has no rule that takes away what another one grants.
+fn not_without_mounts(wish: &Wish, places: &Places, home: &Path) -> Option<String> {
+    let needs = "needs the full level";
+    let is_open = |path: &Path| wish.write.iter().any(|open| path.starts_with(open));
+    if let Some(path) = wish.read.iter().find(|path| is_open(path)) {
+        let shown = path.display();
+        return Some(format!("to keep '{shown}' read-only in a writable folder {needs}"));
+    }
+    let read = wish.read.iter().map(PathBuf::as_path).chain(SHOWN.iter().map(Path::new));
+    let read: Vec<PathBuf> = read.filter_map(|path| path.canonicalize().ok()).collect();
+    let mut hidden = vec![home, &places.main, &places.root, &places.common];
+    hidden.extend(places.others.iter().map(PathBuf::as_path));
+    let shown = hidden.into_iter().find(|place| read.iter().any(|path| place.starts_with(path)));
+    shown.map(|place| format!("to hide '{}' in a readable folder {needs}", place.display()))
 }
 
 /// The first symlink on the way from a folder to a path in it.

@@ -1,5 +1,6 @@
 //! Landlock: the kernel's rules about files, which hold also for what a mount cannot hide.
 
+use std::fs;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
@@ -11,16 +12,10 @@ use landlock::{
 use super::policy::Policy;
 
 /// Devices that every program may use.
-const DEVICES: [&str; 8] = [
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-];
+const DEVICES: [&str; 7] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty", "/dev/ptmx"];
+/// The terminals. Without namespaces these are all terminals of the user.
+const TERMINALS: &str = "/dev/pts";
 
 /// The newest version that is asked for.
 const WANTED: ABI = ABI::V6;
@@ -61,7 +56,11 @@ pub fn restrict(policy: &Policy) -> Result<bool, RulesetError> {
         rules = rules.handle_access(AccessNet::from_all(WANTED))?;
     }
     let mut rules = rules.create()?;
-    let devices = DEVICES.iter().map(PathBuf::from);
+    let terminals = match policy.own_processes {
+        true => vec![TERMINALS.into()],
+        false => own_terminals(),
+    };
+    let devices = DEVICES.iter().map(PathBuf::from).chain(terminals);
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::ReadDir | AccessFs::IoctlDev;
     let read = policy.read.iter().cloned().map(|path| (path, AccessFs::from_read(WANTED)));
     let write = policy.write.iter().cloned().map(|path| (path, AccessFs::from_all(WANTED)));
@@ -74,4 +73,10 @@ pub fn restrict(policy: &Policy) -> Result<bool, RulesetError> {
     }
     let status = rules.restrict_self()?;
     Ok(status.ruleset != RulesetStatus::NotEnforced && status.no_new_privs)
+}
+
+/// The terminals that stdin, stdout and stderr are.
+fn own_terminals() -> Vec<PathBuf> {
+    let links = (0..=2).filter_map(|number| fs::read_link(format!("/proc/self/fd/{number}")).ok());
+    links.filter(|path| path.starts_with(TERMINALS)).collect()
 }

@@ -261,6 +261,7 @@ impl Walls {
             unix_sockets,
             // Where the network is off, the namespace has only a loopback device of its own.
             internet_sockets: true,
+            own_processes: true,
             heeded: heeded.collect(),
             kept: Vec::new(),
             proxy,

@@ -1,6 +1,7 @@
 //! What a confined command sees of the file system: a list of mounts, the shallower ones first, each of
 //! which hides what is below it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -107,6 +108,10 @@ impl View {
             let real = path.canonicalize().ok()?;
             Some(mount(path, Shows::Write(real)))
         }));
+        mounts.extend(on_the_way(wish).into_iter().filter_map(|path| {
+            let real = path.canonicalize().ok()?;
+            Some(mount(&path, Shows::Write(real)))
+        }));
         mounts.extend(
             borrowed(&places.common.join("objects"), 0)
                 .into_iter()
@@ -174,6 +179,22 @@ impl View {
             Shows::Nothing | Shows::Scratch => false,
         })
     }
+}
+
+/// The folders between a writable folder and a path in it that has a mount of its own. Each is mounted
+/// too: a mount point cannot be renamed, so that the path stays where it is.
+fn on_the_way(wish: &Wish) -> BTreeSet<PathBuf> {
+    let is_named =
+        |part: &Path| [&wish.read, &wish.write].iter().any(|it| it.iter().any(|path| path == part));
+    let mut found = BTreeSet::new();
+    for path in wish.read.iter().chain(&wish.write) {
+        let above = path.ancestors().skip(1);
+        let nearest = above.clone().find(|part| is_named(part));
+        if nearest.is_some_and(|nearest| wish.write.iter().any(|open| open == nearest)) {
+            found.extend(above.take_while(|part| !is_named(part)).map(Path::to_owned));
+        }
+    }
+    found
 }
 
 /// A part of the system as it is: a symlink, or something to be read. `None` where it is not there.

@@ -20,6 +20,8 @@ pub struct Policy {
     pub unix_sockets: bool,
     /// Whether sockets of the internet may be made.
     pub internet_sockets: bool,
+    /// Whether it sees its own processes alone, and terminals of its own.
+    pub own_processes: bool,
     /// Signals that bubblewrap ignores so that it outlives them, and that the command does not.
     pub heeded: Vec<i32>,
     /// Descriptors that the command keeps besides stdin, stdout and stderr.
