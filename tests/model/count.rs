@@ -7,7 +7,7 @@ use std::sync::Mutex;
 pub struct Counts(Mutex<BTreeMap<&'static str, u64>>);
 
 /// What must have happened.
-const WANTED: [&str; 13] = [
+const WANTED: [&str; 23] = [
     "commands",
     "done",
     "refused",
@@ -21,6 +21,16 @@ const WANTED: [&str; 13] = [
     "merged",
     "landings taken up after a crash",
     "hooks",
+    "restored from the vault",
+    "private refs",
+    "fragile tokens found",
+    "commits in submodules",
+    "repositories out of reach",
+    "orphans whose repository came back",
+    "settings changed",
+    "edits that stat data hides",
+    "deeds in the trash",
+    "written while it was put away",
 ];
 
 impl Counts {

@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use crate::plan::Deed;
+use crate::leftover;
+use crate::plan::{Deed, RefTo};
 use crate::user::{Place, Token, User};
 use crate::world::{Tree, World};
 
@@ -34,6 +35,31 @@ impl Doer<'_> {
         self.write(file, text);
         self.git(&["add", "--", file])?;
         self.git(&["commit", "--quiet", "-m", "work", "--", file])
+    }
+
+    /// Makes a private ref that alone leads to an object with this text.
+    fn private_ref(&self, name: &str, to: RefTo, file: &str, text: &str) -> Option<()> {
+        let says = |words: &[&str]| Some(self.world.says(self.dir, words)?.trim().to_owned());
+        match to {
+            RefTo::Commit => {
+                let head = says(&["rev-parse", "HEAD"])?;
+                self.commit(file, text)?;
+                self.git(&["update-ref", name, "HEAD"])?;
+                self.git(&["reset", "--quiet", "--soft", &head])?;
+                self.git(&["rm", "--quiet", "--force", "--", file])
+            }
+            RefTo::Blob => {
+                self.write(file, text);
+                let blob = says(&["hash-object", "-w", "--", file])?;
+                fs::remove_file(self.dir.join(file)).unwrap();
+                self.git(&["update-ref", name, &blob])
+            }
+            RefTo::Tag => {
+                self.git(&["tag", "-a", "-m", text, file])?;
+                self.git(&["update-ref", name, &format!("refs/tags/{file}")])?;
+                self.git(&["tag", "-d", file])
+            }
+        }
     }
 
     /// Where a commit made now is held.
@@ -72,6 +98,18 @@ impl Doer<'_> {
                 self.write("b", &first);
                 said.push((first, Place::Files));
             }
+            Deed::EditUnseen => {
+                leftover::edit_unseen(self.world, self.dir, &first)?;
+                self.world.tools.counts.add("edits that stat data hides", 1);
+                said.push((first, Place::Files));
+            }
+            Deed::CaseTwin => {
+                if self.dir.join("A").exists() {
+                    return None;
+                }
+                self.write("A", &first);
+                said.push((first, Place::Files));
+            }
             Deed::Commit => {
                 self.commit(&file, &first)?;
                 said.push((first, self.commit_place()));
@@ -93,12 +131,9 @@ impl Doer<'_> {
                 self.git(&["rm", "--quiet", "--force", "--", &file])?;
                 said.push((first, Place::Reflog));
             }
-            Deed::WorktreeRef => {
-                let head = self.world.says(self.dir, &["rev-parse", "HEAD"])?;
-                self.commit(&file, &first)?;
-                self.git(&["update-ref", &format!("refs/worktree/mine-{count}"), "HEAD"])?;
-                self.git(&["reset", "--quiet", "--soft", head.trim()])?;
-                self.git(&["rm", "--quiet", "--force", "--", &file])?;
+            Deed::PrivateRef(below, to) => {
+                self.private_ref(&format!("{below}{count}"), to, &file, &first)?;
+                self.world.tools.counts.add("private refs", 1);
                 said.push((first, Place::PrivateRef));
             }
             Deed::Stash => {
@@ -142,6 +177,11 @@ impl Doer<'_> {
             }
             Deed::Bisect => {
                 user.lives[self.number].frozen = true;
+                // git clears what is below refs/bisect/ before it begins.
+                let cleared = |token: &&mut Token| {
+                    token.owner == Some(self.number) && token.deed.contains("refs/bisect/")
+                };
+                user.tokens.iter_mut().filter(cleared).for_each(|token| token.destroyed = true);
                 self.git(&["bisect", "start", "HEAD", "HEAD~3"])?;
             }
             Deed::Ignored => {
@@ -180,11 +220,23 @@ impl Doer<'_> {
             Deed::SubmoduleCommit => {
                 self.git(&["submodule", "--quiet", "update", "--init", "sub"])?;
                 let sub = self.dir.join("sub");
-                fs::write(sub.join("lib"), &first).unwrap();
+                let deep = sub.join("deep");
                 let words = ["commit", "--quiet", "-a", "-m", "sub"];
-                self.world.does(&sub, &words).then_some(())?;
                 user.lives[self.number].unseen_work = true;
-                said.push((first, Place::Entry));
+                // Every other one also in the submodule of the submodule.
+                if count.is_multiple_of(2) {
+                    let words = ["submodule", "--quiet", "update", "--init", "deep"];
+                    self.world.does(&sub, &words).then_some(())?;
+                    fs::write(deep.join("deep"), &second).unwrap();
+                }
+                for (dir, file, text) in [(&deep, "deep", &second), (&sub, "lib", &first)] {
+                    if dir.join(".git").exists() {
+                        fs::write(dir.join(file), text).unwrap();
+                        self.world.does(dir, &words).then_some(())?;
+                        said.push((text.clone(), Place::Entry));
+                    }
+                }
+                self.world.tools.counts.add("commits in submodules", said.len());
             }
             Deed::Chmod => {
                 self.write(&file, &first);
@@ -226,6 +278,8 @@ impl Doer<'_> {
         for (text, place) in said {
             let deed = format!("{:?}", self.deed);
             let token = user.remember(text, place, deed, self.repo, Some(self.number));
+            let heeded = matches!(self.deed, Deed::PrivateRef(_, RefTo::Commit));
+            token.fragile = place == Place::PrivateRef && !heeded;
             token.file = match self.deed {
                 Deed::Untracked => Some(format!("new/{file}")),
                 Deed::Unstaged => Some("b".to_owned()),

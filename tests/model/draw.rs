@@ -4,7 +4,7 @@
 //! brought back in a way that has a point, between steps that have none.
 
 use crate::plan::{
-    Beside, Call, Deed, Disk, Fault, Foreign, GitFault, Hooks, MainDeed, Plan, Sitter, Step,
+    Beside, Call, Deed, Disk, Fault, Foreign, GitFault, Hooks, MainDeed, Plan, RefTo, Sitter, Step,
 };
 use crate::random::Random;
 use crate::rename;
@@ -21,7 +21,7 @@ type Role = (usize, &'static str);
 
 pub struct Draw {
     pub random: Random,
-    repositories: &'static [usize],
+    pub repositories: &'static [usize],
     disk: Disk,
     cast: Vec<Role>,
     pub steps: Vec<Step>,
@@ -41,7 +41,12 @@ pub fn plan(seed: u64, run: u64) -> Plan {
         draw.beginning();
     }
     for _ in 0..=draw.random.below(2) {
-        draw.story();
+        match draw.random.below(100) {
+            0..8 => draw.out_of_reach(),
+            8..15 => draw.seen_otherwise(),
+            15..20 => draw.written_meanwhile(),
+            _ => draw.story(),
+        }
         for _ in 0..draw.random.below(3) {
             draw.step();
         }
@@ -257,16 +262,32 @@ pub fn new(name: &'static str) -> Call {
     if name == "exploration-x" { Call::NewDetached(name) } else { Call::New(name) }
 }
 
+/// A private ref of a name that is easily taken for something else.
+fn private_ref(random: &mut Random) -> Deed {
+    let below = random.pick(&[
+        "refs/worktree/mine-",
+        "refs/worktree/index-",
+        "refs/worktree/modules/y",
+        "refs/bisect/z",
+        "refs/rewritten/w",
+    ]);
+    let to = [(3, RefTo::Commit), (2, RefTo::Blob), (2, RefTo::Tag)];
+    Deed::PrivateRef(below, random.weighted(&to))
+}
+
 pub fn deed(random: &mut Random) -> Deed {
+    let private_ref = private_ref(random);
     random.weighted(&[
         (8, Deed::Untracked),
         (6, Deed::StagedThenOverwritten),
         (4, Deed::Unstaged),
+        (3, Deed::EditUnseen),
+        (2, Deed::CaseTwin),
         (8, Deed::Commit),
         (6, Deed::CommitDetached),
         (6, Deed::Amend),
         (4, Deed::ResetAway),
-        (4, Deed::WorktreeRef),
+        (6, private_ref),
         (4, Deed::Stash),
         (4, Deed::StoppedRebase),
         (4, Deed::Conflict),

@@ -7,11 +7,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 #![allow(clippy::print_stderr, clippy::print_stdout)]
 
+mod absent;
 mod count;
 mod deed;
 mod draw;
 mod fake;
 mod hooks;
+mod leftover;
 mod oracle;
 mod ours;
 mod plan;
@@ -20,9 +22,11 @@ mod random;
 mod rename;
 mod run;
 mod script;
+mod settings;
 mod snapshot;
 mod stories;
 mod template;
+mod trials;
 mod user;
 mod world;
 

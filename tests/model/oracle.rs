@@ -9,7 +9,7 @@ use crate::plan::{Call, Fault, folder, is_called};
 use crate::rename;
 use crate::script;
 use crate::snapshot::{Snapshot, walk};
-use crate::user::{Life, Place, User};
+use crate::user::{Life, Place, Token, User};
 use crate::world::{Tree, World, entry_of, folders_in};
 
 const MAIN: &str = "refs/heads/main";
@@ -217,7 +217,13 @@ pub fn with_work(world: &World, user: &User) -> Vec<(usize, PathBuf)> {
     let mut found = Vec::new();
     for repo in 0..world.repos.len() {
         for tree in world.trees(repo).into_iter().filter(Tree::is_live) {
-            if let Some(life) = User::life_of(&tree.entry).filter(|life| user.lives[*life].work) {
+            // What a rule ignores since is no work.
+            let ruled = world.odd.borrow().excluded.contains(&repo);
+            let work = |life: &usize| match &user.lives[*life] {
+                life if ruled => life.unseen_work,
+                life => life.work,
+            };
+            if let Some(life) = User::life_of(&tree.entry).filter(work) {
                 found.push((life, tree.path));
             }
         }
@@ -256,9 +262,14 @@ pub fn still_there(
     Ok(())
 }
 
-/// Which lives are in the trash, as far as their files are.
-pub fn in_trash(world: &World) -> HashSet<usize> {
-    world.trash().into_iter().filter_map(|item| User::life_of(&item.entry?)).collect()
+/// Which lives of a repository are in the trash or in the vault: all that git does not know, and those
+/// on their way whose files are in the trash.
+pub fn safe(world: &World, user: &User, repo: usize) -> HashSet<usize> {
+    let in_trash = world.trash().into_iter().filter_map(|item| User::life_of(&item.entry?));
+    let trees = world.trees(repo);
+    let live: HashSet<usize> = trees.iter().filter_map(|tree| User::life_of(&tree.entry)).collect();
+    let gone = |life: &usize| user.lives[*life].repo == repo && !live.contains(life);
+    (0..user.lives.len()).filter(gone).chain(in_trash).collect()
 }
 
 /// The end of a run: what crashes left is cleared, everything is brought back, nothing is lost.
@@ -270,6 +281,10 @@ pub fn judge(world: &World, user: &mut User, packed: bool) -> Result<(), String>
     let purging = |journal: &serde_json::Value| journal["stage"] == "purging";
     let marked = world.trash().iter().any(|item| item.journal.as_ref().is_some_and(purging));
     for repo in 0..world.repos.len() {
+        // It adopts what is its own, which is not gone then.
+        if world.was_away.get() {
+            ours::succeeds(world, repo, &["new", "--detach", "first"])?;
+        }
         let left = world.trees(repo).iter().any(stays);
         ours::ends(world, repo, &["doctor", "--fix"], i32::from(left))?;
         ours::succeeds(world, repo, &["new", "--detach", "last"])?;
@@ -283,11 +298,13 @@ pub fn judge(world: &World, user: &mut User, packed: bool) -> Result<(), String>
     user.meet(world);
     nothing_half_done(world)?;
     restore_all(world, user)?;
+    user.meet(world);
     before.check(
         world,
         &[(0, Call::Restore(""), Fault::None), (1, Call::Restore(""), Fault::None)],
     )?;
     all_as_left(world, user)?;
+    fragile_tokens(world, user)?;
     for repo in &world.repos {
         collect_garbage(world, repo, packed)?;
         let fsck = world.ask(repo, &["fsck", "--no-dangling", "--no-progress"]);
@@ -387,7 +404,9 @@ fn nothing_half_done(world: &World) -> Result<(), String> {
             }
         }
         for private in world.privates(number) {
-            if !items.iter().any(|item| item.entry.as_ref() == Some(&private)) {
+            // What is put away while its repository is out of reach leaves its private git dir behind.
+            let away = world.was_away.get() && world.is_stored(&private);
+            if !away && !items.iter().any(|item| item.entry.as_ref() == Some(&private)) {
                 return Err(format!("{} belongs to nothing", private.display()));
             }
         }
@@ -471,6 +490,21 @@ fn all_as_left(world: &World, user: &User) -> Result<(), String> {
     Ok(())
 }
 
+/// What the next gc may take, since everything is back in its place, is there until then.
+fn fragile_tokens(world: &World, user: &mut User) -> Result<(), String> {
+    let fragile = |token: &Token| token.fragile && !token.destroyed;
+    let count = user.tokens.iter().filter(|token| fragile(token)).count();
+    if count == 0 {
+        return Ok(());
+    }
+    let lost = user.lost(&search(world), fragile);
+    for token in user.tokens.iter_mut().filter(|token| token.fragile) {
+        token.destroyed = true;
+    }
+    world.tools.counts.add("fragile tokens found", count);
+    if lost.is_empty() { Ok(()) } else { Err(format!("lost before any gc:\n{lost}")) }
+}
+
 /// Every token that its user did not destroy is in a file or in an object.
 fn every_token(world: &World, user: &User) -> Result<(), String> {
     let lost = user.lost(&search(world), |token| {
@@ -538,8 +572,11 @@ impl Search {
         self.stores.push(dir.to_owned());
         let privates = folders_in(&dir.join("sandbox"));
         for entry in folders_in(&dir.join("worktrees")).into_iter().chain(privates) {
-            for module in folders_in(&entry.join("modules")) {
-                self.stores.push(module);
+            let mut todo = vec![entry.clone()];
+            while let Some(dir) = todo.pop() {
+                let modules = folders_in(&dir.join("modules"));
+                self.stores.extend(modules.iter().cloned());
+                todo.extend(modules);
             }
             if entry.join("confined/objects").is_dir() {
                 self.stores.push(entry.join("confined"));

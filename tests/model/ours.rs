@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use crate::absent;
 use crate::plan::{Call, Fault};
 use crate::power;
 use crate::script::How;
@@ -125,7 +126,9 @@ fn syncs(world: &World, number: usize) -> PathBuf {
 
 fn start(world: &World, repo: usize, call: Call, fault: Fault, number: usize) -> Running {
     world.log(&format!("== {repo}: git sandbox {} ({fault:?})", call.words().join(" ")));
-    let mut command = world.command(&world.tools.program, &world.repos[repo]);
+    // Where the repository is out of reach, from outside of all.
+    let dir = if absent::is_away(world, repo) { &world.home } else { &world.repos[repo] };
+    let mut command = world.command(&world.tools.program, dir);
     let log = world.log_file();
     command.args(call.words()).process_group(0);
     command.stdout(log.try_clone().unwrap()).stderr(log).stdin(Stdio::null());

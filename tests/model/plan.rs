@@ -8,12 +8,17 @@ pub enum Deed {
     Untracked,
     StagedThenOverwritten,
     Unstaged,
+    /// An edit of equal size, with the time put back.
+    EditUnseen,
+    /// An untracked file beside a tracked one, whose name differs in case only.
+    CaseTwin,
     Commit,
     /// Detaches HEAD first.
     CommitDetached,
     Amend,
     ResetAway,
-    WorktreeRef,
+    /// Below this, leading to that.
+    PrivateRef(&'static str, RefTo),
     Stash,
     StoppedRebase,
     Conflict,
@@ -33,6 +38,14 @@ pub enum Deed {
     DeleteFile,
     /// The whole sandbox, by hand.
     DeleteFolder,
+}
+
+/// What a private ref leads to, and nothing else does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefTo {
+    Commit,
+    Blob,
+    Tag,
 }
 
 /// How a user works in the main checkout.
@@ -92,6 +105,8 @@ pub enum Call {
     RmWithBranch(&'static str),
     Restore(&'static str),
     RestoreAs(&'static str),
+    /// What can be brought back, of all repositories.
+    RestoreList,
     Reap,
     ReapForced,
     ReapAll,
@@ -104,6 +119,39 @@ pub enum Call {
     MergeSquashed(&'static str),
     MergeRebased(&'static str),
     MergeKept(&'static str),
+}
+
+/// What git heeds of files, or does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Setting {
+    IgnoreStat,
+    NoCtime,
+    MinimalStat,
+    IgnoreCase,
+    Autocrlf,
+    /// A rule to ignore what is in `new/`.
+    Exclude,
+    /// None of these any more.
+    Usual,
+}
+
+/// How a user works in a folder that is in the trash.
+#[derive(Clone, Copy, Debug)]
+pub enum TrashDeed {
+    EditUnseen,
+    Untracked,
+    Commit,
+}
+
+/// Who writes into a folder while it is put away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// A process with its current folder there.
+    Inside,
+    /// The same, by a path that only its own mount namespace has.
+    Namespace,
+    /// One that only comes by.
+    Outside,
 }
 
 /// What goes wrong while a command of ours runs.
@@ -168,6 +216,14 @@ pub enum Step {
     /// A command of ours and, so many milliseconds later, the user in the main checkout.
     Beside(usize, Call, Beside, u64),
     Hooks(usize, Hooks),
+    /// A repository goes out of reach.
+    Away(usize),
+    Setting(usize, Setting),
+    InTrash(usize, TrashDeed),
+    /// Somebody writes into a folder in the trash, so many milliseconds after a command of ours began.
+    Written(usize, Writer, Call, u64),
+    /// It is in its place again.
+    Back(usize),
 }
 
 /// A file system of its own that can be full or read-only.
@@ -216,6 +272,7 @@ impl Call {
             Call::RmWithBranch(name) => vec!["rm", "--delete-branch", folder(name)],
             Call::Restore(name) => vec!["restore", folder(name)],
             Call::RestoreAs(name) => vec!["restore", folder(name), "--as", "back"],
+            Call::RestoreList => vec!["restore", "--all"],
             Call::Reap => vec!["reap"],
             Call::ReapForced => vec!["reap", "--force"],
             Call::ReapAll => vec!["reap", "--all"],
@@ -274,6 +331,26 @@ impl Call {
             | Call::NewAndRun(name)
             | Call::Rename(_, name) => Some(format!("refs/heads/{name}")),
             _ => None,
+        }
+    }
+}
+
+impl Step {
+    /// The repository that somebody works in, and cannot while it is out of reach.
+    pub fn works_in(&self) -> Option<usize> {
+        match self {
+            Step::User(repo, ..)
+            | Step::Main(repo, _)
+            | Step::Foreign(repo, _)
+            | Step::InUse(repo, ..)
+            | Step::Beside(repo, ..)
+            | Step::Setting(repo, _)
+            | Step::InTrash(repo, _)
+            | Step::Written(repo, ..)
+            | Step::Hooks(repo, _) => Some(*repo),
+            Step::Ours(..) | Step::AtOnce(_) | Step::Clock(_) | Step::Away(_) | Step::Back(_) => {
+                None
+            }
         }
     }
 }

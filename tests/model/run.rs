@@ -6,11 +6,13 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use crate::absent;
 use crate::hooks;
 use crate::oracle::{self, Untouched};
 use crate::ours;
 use crate::plan::{Beside, Call, Fault, Foreign, Plan, Sitter, Step, folder, is_called};
-use crate::user::{Place, User};
+use crate::settings;
+use crate::user::{Place, Token, User};
 use crate::world::{Tools, World};
 
 /// Runs it; what went wrong, in words, with the folder that is kept.
@@ -48,9 +50,9 @@ pub fn run(tools: &Tools, seed: u64, number: u64) -> Result<(), String> {
     Ok(())
 }
 
-struct Play<'a> {
-    world: &'a World<'a>,
-    user: User,
+pub struct Play<'a> {
+    pub world: &'a World<'a>,
+    pub user: User,
     /// As it was before the next command of ours, unless somebody else was at work since.
     untouched: Option<Untouched>,
     /// Whether a gc has packed objects.
@@ -67,11 +69,39 @@ impl Play<'_> {
         }
         self.world.end_all();
         self.user.hear(self.world, &[])?;
+        (0..self.world.repos.len()).for_each(|repo| absent::come_back(self.world, repo));
         oracle::judge(self.world, &mut self.user, self.packed)
     }
 
     fn step(&mut self, step: &Step) -> Result<(), String> {
+        if step.works_in().is_some_and(|repo| absent::is_away(self.world, repo)) {
+            self.world.log("  out of reach");
+            return Ok(());
+        }
         match step {
+            Step::Setting(repo, setting) => {
+                (self.untouched, self.half) = (None, None);
+                settings::change(self.world, *repo, *setting);
+                Ok(())
+            }
+            Step::InTrash(repo, deed) => {
+                self.untouched = None;
+                self.in_trash(*repo, *deed);
+                Ok(())
+            }
+            Step::Written(repo, writer, call, delay) => {
+                self.written_meanwhile(*repo, *writer, *call, *delay)
+            }
+            Step::Away(repo) | Step::Back(repo) => {
+                (self.untouched, self.half) = (None, None);
+                self.world.end_all();
+                self.user.hear(self.world, &[])?;
+                match step {
+                    Step::Away(_) => absent::go(self.world, *repo),
+                    _ => absent::come_back(self.world, *repo),
+                }
+                Ok(())
+            }
             Step::User(repo, name, deed) => {
                 self.untouched = None;
                 self.user.work(self.world, *repo, name, *deed)
@@ -103,7 +133,7 @@ impl Play<'_> {
         }
     }
 
-    fn ours(&mut self, calls: &[(usize, Call, Fault)]) -> Result<(), String> {
+    pub fn ours(&mut self, calls: &[(usize, Call, Fault)]) -> Result<(), String> {
         let world = self.world;
         let calls = self.user.scripts.announce(world, &self.user.lives, calls);
         let calls = &calls[..];
@@ -112,8 +142,11 @@ impl Play<'_> {
         }
         let before = self.untouched.take().unwrap_or_else(|| Untouched::look(world));
         let work = oracle::with_work(world, &self.user);
+        self.user.heed_rules(world, calls.len() > 1);
         for (repo, call, _) in calls {
-            if let Call::PurgeNamed(name) = call {
+            if let Call::PurgeNamed(name) = call
+                && !absent::is_away(world, *repo)
+            {
                 self.asked_for(*repo, name, calls.len() > 1);
             }
         }
@@ -221,6 +254,7 @@ impl Play<'_> {
         match what {
             Foreign::Gc => {
                 self.packed = true;
+                self.user.suffer_gc(repo, &oracle::safe(self.world, &self.user, repo));
                 oracle::collect_garbage(self.world, path, true)
             }
             Foreign::Prune => {
@@ -231,6 +265,12 @@ impl Play<'_> {
                         && !tree.path.join(".git").exists()
                     {
                         let deleted = self.user.lives[life].deleted;
+                        // In the trash as an orphan, and no command of ours has come to adopt it yet: it
+                        // is git's to drop, and its files would come back as a plain folder.
+                        if !deleted && self.world.was_away.get() {
+                            self.world.log("  its user knows better");
+                            return Ok(());
+                        }
                         assert!(deleted, "{} could be pruned", tree.entry.display());
                         let places = [Place::Entry, Place::Head, Place::Reflog, Place::PrivateRef];
                         let places = [&places[..], &[Place::Walls, Place::Log]].concat();
@@ -245,7 +285,8 @@ impl Play<'_> {
     }
 
     fn expire(&mut self, repo: usize, path: &Path) -> Result<(), String> {
-        let safe = oracle::in_trash(self.world);
+        let safe = oracle::safe(self.world, &self.user, repo);
+        self.user.suffer_gc(repo, &safe);
         let lives: Vec<usize> =
             (0..self.user.lives.len()).filter(|life| self.user.lives[*life].repo == repo).collect();
         for life in lives.iter().filter(|life| !safe.contains(life)) {
@@ -262,19 +303,19 @@ impl Play<'_> {
             return Err("git reflog expire failed".to_owned());
         }
         oracle::collect_garbage(self.world, path, self.packed)?;
-        // In the trash all of it is safe. Back in its place, what only a private ref or the state of an
-        // operation names is as safe as git keeps it: not at all.
+        // In trash and vault all of it is safe, but for what is ignored. Back in its place, what only a
+        // private ref or the state of an operation names is as safe as git keeps it: not at all.
         let found = oracle::search(self.world);
+        let kept = !self.world.reaped.get();
         for life in lives.into_iter().filter(|life| safe.contains(life)) {
-            // What was put away before came back without what git ignores.
-            let reaped = self.world.reaped.get();
-            let lost = self.user.lost(&found, |token| {
-                token.owner == Some(life) && (token.place != Place::Ignored || !reaped)
-            });
+            let wanted = |token: &Token| {
+                token.owner == Some(life) && (kept || token.place != Place::Ignored)
+            };
+            let lost = self.user.lost(&found, wanted);
             assert!(lost.is_empty(), "lost:\n{lost}");
-            self.user.destroy(life, &[Place::PrivateRef]);
+            self.user.make_fragile(life, &[Place::PrivateRef]);
             if self.user.is_frozen(life) {
-                self.user.destroy(life, &[Place::Head, Place::Reflog]);
+                self.user.make_fragile(life, &[Place::Head, Place::Reflog]);
             }
         }
         Ok(())
@@ -328,7 +369,13 @@ impl Play<'_> {
 }
 
 /// A process that is killed with its group.
-struct Sits(Child);
+pub struct Sits(Child);
+
+impl Sits {
+    pub fn has_ended(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_some()
+    }
+}
 
 impl Drop for Sits {
     fn drop(&mut self) {
@@ -337,7 +384,7 @@ impl Drop for Sits {
     }
 }
 
-fn sit(command: &mut Command, world: &World) -> Sits {
+pub fn sit(command: &mut Command, world: &World) -> Sits {
     let log = world.log_file();
     command.env("TORTURE_SITS", "1");
     command.stdout(log.try_clone().unwrap()).stderr(log).process_group(0);
@@ -345,7 +392,7 @@ fn sit(command: &mut Command, world: &World) -> Sits {
 }
 
 /// Whether a file appears.
-fn wait_for(path: &Path) -> bool {
+pub fn wait_for(path: &Path) -> bool {
     (0..3000).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(1));
         path.exists()

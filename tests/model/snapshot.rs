@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::settings;
 use crate::world::{Tree, World};
 
 #[derive(Clone, Debug, Default)]
@@ -17,8 +18,14 @@ pub struct Snapshot {
     /// The status, without and with what it says about the branch.
     status: BTreeSet<String>,
     pub branch_status: BTreeSet<String>,
+    /// Whether git may see the same files otherwise at another time.
+    odd: bool,
+    /// Whether git saw anything that is not committed.
+    changed: bool,
     /// A lock of the user's.
     pub locked: Option<String>,
+    /// Its own id and its task.
+    record: BTreeSet<String>,
 }
 
 impl Snapshot {
@@ -35,15 +42,22 @@ impl Snapshot {
         let head = fs::read_to_string(tree.entry.join("HEAD")).unwrap_or_default();
         let listed = world.ask(&tree.path, &["ls-files", "-s", "-v"]).stdout;
         lines.extend(text_lines(&listed).map(|line| format!("index {line}")));
+        lines.extend(modules(world, tree));
         let words = ["--no-optional-locks", "status", "--porcelain=v2", "--branch", "--ignored"];
-        let status = world.ask(&tree.path, &words);
+        let odd = world.odd.borrow().ever;
+        let honest = if odd { &settings::HONEST[..] } else { &[] };
+        let status = world.ask(&tree.path, &[honest, &words].concat());
         let said = text_lines(&status.stdout).chain([format!("{}", status.status)]);
-        let (branch_status, status) = said.partition(|line| line.starts_with('#'));
+        let (branch_status, status): (_, BTreeSet<String>) =
+            said.partition(|line| line.starts_with('#'));
+        let changed = status.iter().any(|line| line.starts_with(['1', '2', 'u', '?']));
+        let status = if odd { BTreeSet::new() } else { status };
         let locked = match tree.is_pinned() || tree.is_renaming() {
             true => before.and_then(|before| before.locked.clone()),
             false => tree.locked.clone(),
         };
-        Snapshot { lines, head, status, branch_status, locked }
+        let record = record(&tree.entry);
+        Snapshot { lines, head, status, branch_status, odd, changed, locked, record }
     }
 
     /// Its files alone.
@@ -60,8 +74,7 @@ impl Snapshot {
             let path = line.strip_prefix("state ").unwrap_or_default();
             operations.iter().any(|name| path.starts_with(name))
         };
-        let change = |line: &String| line.starts_with(['1', '2', 'u', '?']);
-        self.status.iter().any(change) || self.lines.iter().any(operation)
+        self.changed || self.lines.iter().any(operation)
     }
 
     /// What is not as it was. Where the branch may have been taken by another, HEAD may be detached;
@@ -83,13 +96,17 @@ impl Snapshot {
             let path = line.strip_prefix("file ").or_else(|| line.strip_prefix("! "));
             let path = path.unwrap_or_default().split(' ').next().unwrap_or_default();
             let log = Path::new(path).extension() == Some("log".as_ref());
-            reaped && (path == "build" || path.starts_with("build/") || log)
+            // A rule may have been added to ignore this.
+            let new = now.odd && (path == "new" || path.starts_with("new/"));
+            reaped && (path == "build" || path.starts_with("build/") || log || new)
         };
         let mut lost = only(&self.lines, &now.lines);
         let mut more = only(&now.lines, &self.lines);
-        lost.extend(only(&self.status, &now.status));
+        if !self.odd && !now.odd {
+            lost.extend(only(&self.status, &now.status));
+            more.extend(only(&now.status, &self.status));
+        }
         lost.retain(|line| !ignored(line));
-        more.extend(only(&now.status, &self.status));
         if branch_free {
             lost.extend(only(&self.branch_status, &now.branch_status));
             more.extend(only(&now.branch_status, &self.branch_status));
@@ -98,6 +115,7 @@ impl Snapshot {
                 more.push(format!("HEAD {}", now.head.trim_end()));
             }
         }
+        lost.extend(only(&self.record, &now.record));
         if self.locked != now.locked {
             lost.push(format!("lock {:?}", self.locked));
             more.push(format!("lock {:?}", now.locked));
@@ -112,9 +130,46 @@ impl Snapshot {
     }
 }
 
+/// Where git finds each submodule and what is checked out there: pointers lead where they should, in a
+/// folder of another name too.
+fn modules(world: &World, tree: &Tree) -> Vec<String> {
+    if !tree.entry.join("modules").is_dir() {
+        return Vec::new();
+    }
+    let there = ["sub", "sub/deep"].map(|name| (name, tree.path.join(name)));
+    let there = there.into_iter().filter(|(_, dir)| dir.join(".git").exists());
+    let lines = there.map(|(name, dir)| {
+        let words = ["rev-parse", "HEAD", "--absolute-git-dir", "--show-toplevel"];
+        let said = world.says(&dir, &words).unwrap_or_default();
+        let said = said.replace(&tree.entry.display().to_string(), "<entry>");
+        let said = said.replace(&tree.path.display().to_string(), "<folder>");
+        format!("module {name} {}", said.lines().collect::<Vec<_>>().join(" "))
+    });
+    lines.collect()
+}
+
+/// What is written down about a sandbox and stays with it: its own id and, once there is one, a task.
+fn record(entry: &Path) -> BTreeSet<String> {
+    let bytes = fs::read(entry.join("sandbox.json")).unwrap_or_default();
+    let facts: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let said = ["id", "task"].into_iter().filter(|key| facts[key].is_string());
+    said.map(|key| format!("record {key} {}", facts[key])).collect()
+}
+
 fn text_lines(bytes: &[u8]) -> impl Iterator<Item = String> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     text.lines().map(str::to_owned).collect::<Vec<_>>().into_iter()
+}
+
+impl Snapshot {
+    /// Takes note of a file that was changed or added.
+    pub fn look_again(&mut self, top: &Path, name: &str) {
+        let lead = format!("file {name} ");
+        self.lines.retain(|line| !line.starts_with(&lead));
+        if let Some(line) = line_of(top, &top.join(name), "file") {
+            self.lines.insert(line);
+        }
+    }
 }
 
 /// Every path below a folder with its kind, mode and content, a line each.
@@ -131,23 +186,28 @@ pub fn walk(
             if left_out(&entry.file_name().to_string_lossy(), depth) {
                 continue;
             }
-            // A lock of git's may come and go.
-            let Ok(meta) = fs::symlink_metadata(&path) else { continue };
-            let content = if meta.is_symlink() {
-                format!("-> {}", fs::read_link(&path).unwrap_or_default().display())
-            } else if meta.is_dir() {
-                todo.push((path.clone(), depth + 1));
-                "/".to_owned()
-            } else {
-                let bytes = fs::read(&path).unwrap_or_default();
-                let mut hasher = DefaultHasher::new();
-                bytes.hash(&mut hasher);
-                let text = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
-                format!("{:x} {text:?}", hasher.finish())
-            };
-            let relative = path.strip_prefix(top).unwrap_or(&path).display().to_string();
-            let mode = meta.permissions().mode();
-            lines.insert(format!("{lead} {relative} {mode:o} {content}"));
+            lines.extend(line_of(top, &path, lead));
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                todo.push((path, depth + 1));
+            }
         }
     }
+}
+
+/// A path with its kind, mode and content; a lock of git's may have come and gone.
+fn line_of(top: &Path, path: &Path, lead: &str) -> Option<String> {
+    let meta = fs::symlink_metadata(path).ok()?;
+    let content = if meta.is_symlink() {
+        format!("-> {}", fs::read_link(path).unwrap_or_default().display())
+    } else if meta.is_dir() {
+        "/".to_owned()
+    } else {
+        let bytes = fs::read(path).unwrap_or_default();
+        let mut hasher = DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        let text = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
+        format!("{:x} {text:?}", hasher.finish())
+    };
+    let relative = path.strip_prefix(top).unwrap_or(path).display();
+    Some(format!("{lead} {relative} {:o} {content}", meta.permissions().mode()))
 }

@@ -1,5 +1,5 @@
-//! The home that every run copies: a repository with a few commits, branches that conflict, a submodule,
-//! and work in its main checkout.
+//! The home that every run copies: a repository with a few commits, branches that conflict, a submodule
+//! that has one itself, and work in its main checkout.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -21,8 +21,8 @@ pub fn make(home: &Path, git: &Path) {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "git {words:?}: {stderr}");
     };
-    let (lib, app) = (home.join("one/lib"), home.join("one/app"));
-    for repo in [&lib, &app] {
+    let [deep, lib, app] = ["deep", "lib", "app"].map(|name| home.join("one").join(name));
+    for repo in [&deep, &lib, &app] {
         fs::create_dir_all(repo).unwrap();
         git(repo, &["init", "--quiet", "--template="]);
     }
@@ -31,12 +31,17 @@ pub fn make(home: &Path, git: &Path) {
         git(repo, &["add", "--", file]);
         git(repo, &["commit", "--quiet", "-m", file]);
     };
+    commit(&deep, "deep", "deep\n");
+    git(&lib, &["submodule", "--quiet", "add", "../deep", "deep"]);
     commit(&lib, "lib", "lib\n");
+    git(&lib, &["submodule", "--quiet", "deinit", "deep"]);
+    fs::remove_dir_all(lib.join(".git/modules")).unwrap();
     fs::write(app.join(".gitignore"), "*.log\n/build/\n.env*\n").unwrap();
     fs::create_dir(app.join("dir")).unwrap();
     for name in ["b", "hidden", "skipped", "dir/c", "to-move"] {
         fs::write(app.join(name), format!("{name}\n")).unwrap();
     }
+    fs::write(app.join("pad"), "pad pad pad pad pad pad\n").unwrap();
     symlink("b", app.join("link")).unwrap();
     git(&app, &["submodule", "--quiet", "add", "../lib", "sub"]);
     git(&app, &["add", "."]);
@@ -53,7 +58,7 @@ pub fn make(home: &Path, git: &Path) {
     commit(&app, "a", "side\n");
     git(&app, &["checkout", "--quiet", "main"]);
     git(&app, &["tag", "-a", "-m", "v1", "v1"]);
-    for repo in [&lib, &app] {
+    for repo in [&deep, &lib, &app] {
         git(repo, &["gc", "--quiet", "--prune=now"]);
     }
     fs::create_dir_all(app.join(".git/hooks")).unwrap();

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::deed::Doer;
-use crate::plan::{Deed, MainDeed, folder};
+use crate::plan::{Deed, MainDeed, Setting, folder};
 use crate::script::Scripts;
 use crate::snapshot::Snapshot;
 use crate::world::{Tree, World};
@@ -47,6 +47,8 @@ pub struct Token {
     /// The sandbox it was written in.
     pub owner: Option<usize>,
     pub destroyed: bool,
+    /// Whether any gc may take it while its sandbox lives, since git heeds nothing that leads to it.
+    pub fragile: bool,
     /// The file, where the user may delete it again.
     pub file: Option<String>,
 }
@@ -137,7 +139,13 @@ impl User {
     pub fn meet(&mut self, world: &World) {
         for repo in 0..world.repos.len() {
             for tree in world.trees(repo) {
-                let known = User::life_of(&tree.entry);
+                // A kill after the last step of a restore from the vault leaves a copy there, which may be
+                // brought back beside what came of the first.
+                let copy = |life: &usize| {
+                    let entry = &self.lives[*life].entry;
+                    *entry != tree.entry && User::life_of(entry) == Some(*life)
+                };
+                let known = User::life_of(&tree.entry).filter(|life| !copy(life));
                 if let Some(number) = known.filter(|_| tree.is_live() && !tree.is_renaming()) {
                     self.lives[number].follow(&tree);
                 }
@@ -148,6 +156,8 @@ impl User {
                 fs::write(tree.entry.join("sandbox.model"), format!("{}\n", self.lives.len()))
                     .unwrap();
                 let snapshot = Snapshot::take(world, &tree, None);
+                // Its whole index says that nothing ever changes.
+                let unseeing = world.odd.borrow().settings.contains(&(repo, Setting::IgnoreStat));
                 self.lives.push(Life {
                     repo,
                     entry: tree.entry.clone(),
@@ -156,7 +166,7 @@ impl User {
                     heads: HashSet::from([snapshot.head.clone()]),
                     snapshot,
                     unseen_work: false,
-                    frozen: false,
+                    frozen: unseeing,
                     deleted: false,
                     rebased: false,
                     renamed: HashSet::new(),
@@ -236,7 +246,8 @@ impl User {
         repo: usize,
         owner: Option<usize>,
     ) -> &mut Token {
-        let token = Token { text, place, deed, repo, owner, destroyed: false, file: None };
+        let token =
+            Token { text, place, deed, repo, owner, destroyed: false, fragile: false, file: None };
         self.tokens.push(token);
         self.tokens.last_mut().unwrap()
     }
@@ -272,6 +283,9 @@ impl User {
         }
         let life = &self.lives[number];
         let plain = [
+            Deed::Unstaged,
+            Deed::EditUnseen,
+            Deed::CaseTwin,
             Deed::Untracked,
             Deed::Ignored,
             Deed::Precious,
@@ -280,7 +294,8 @@ impl User {
             Deed::DeleteFile,
             Deed::DeleteFolder,
         ];
-        if life.frozen && !plain.contains(&deed) {
+        let odd = world.odd.borrow().settings.iter().any(|(there, _)| *there == repo);
+        if (life.frozen || odd) && !plain.contains(&deed) {
             return Ok(());
         }
         let doer = Doer { world, repo, number, dir: &tree.path, tree, deed };
@@ -339,6 +354,37 @@ impl User {
     pub fn destroy(&mut self, number: usize, places: &[Place]) {
         let owned = self.tokens.iter_mut().filter(|token| token.owner == Some(number));
         for token in owned.filter(|token| places.contains(&token.place)) {
+            token.destroyed = true;
+        }
+    }
+
+    /// What a rule ignores when its sandbox is removed may be freed with it; also what is brought back
+    /// and removed by commands that run at once.
+    pub fn heed_rules(&mut self, world: &World, at_once: bool) {
+        for repo in &world.odd.borrow().excluded {
+            let safe = crate::oracle::safe(world, self, *repo);
+            for token in self.tokens.iter_mut().filter(|token| token.repo == *repo) {
+                let removed = token.owner.is_some_and(|life| safe.contains(&life));
+                if token.deed == "Untracked" && token.place == Place::Files && (at_once || !removed)
+                {
+                    token.place = Place::Ignored;
+                }
+            }
+        }
+    }
+
+    /// The tokens of a life that are in one of these places are safe in trash and vault only.
+    pub fn make_fragile(&mut self, number: usize, places: &[Place]) {
+        let owned = self.tokens.iter_mut().filter(|token| token.owner == Some(number));
+        for token in owned.filter(|token| places.contains(&token.place)) {
+            token.fragile = true;
+        }
+    }
+
+    /// A gc takes what it does not heed of sandboxes that are neither in the trash nor in the vault.
+    pub fn suffer_gc(&mut self, repo: usize, safe: &HashSet<usize>) {
+        let here = self.tokens.iter_mut().filter(|token| token.repo == repo && token.fragile);
+        for token in here.filter(|token| !token.owner.is_some_and(|life| safe.contains(&life))) {
             token.destroyed = true;
         }
     }

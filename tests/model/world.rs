@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::count::Counts;
-use crate::plan::Disk;
+use crate::plan::{Disk, Setting};
 use crate::script;
 
 /// What all runs share.
@@ -58,6 +58,21 @@ pub struct World<'a> {
     pub scripted: RefCell<HashSet<(usize, String)>>,
     /// Whether a power loss took records of runs, which are not synced.
     pub forgot: Cell<bool>,
+    /// Whether a repository was out of reach.
+    pub was_away: Cell<bool>,
+    pub odd: RefCell<Odd>,
+}
+
+/// What makes git see things otherwise.
+#[derive(Default)]
+pub struct Odd {
+    /// Repositories and what they are set to.
+    pub settings: HashSet<(usize, Setting)>,
+    /// Repositories with a rule to ignore more.
+    pub excluded: HashSet<usize>,
+    /// Whether any of that ever was so: then what git says about the files may differ between two looks,
+    /// and only their bytes tell.
+    pub ever: bool,
 }
 
 /// A linked worktree as its entry tells.
@@ -121,6 +136,8 @@ impl World<'_> {
             reaped,
             scripted: RefCell::default(),
             forgot: Cell::new(false),
+            was_away: Cell::new(false),
+            odd: RefCell::default(),
         }
     }
 
@@ -218,6 +235,12 @@ impl World<'_> {
         let id = folder.file_name().unwrap();
         let places = self.repos.iter().map(|repo| repo.join(".git/sandbox").join(id));
         places.into_iter().find(|private| private.is_dir())
+    }
+
+    /// Whether the vault has the item of a private git dir.
+    pub fn is_stored(&self, private: &Path) -> bool {
+        let id = private.file_name().unwrap();
+        self.root().join(".vault.git/refs/vault").join(id).exists()
     }
 
     /// Every private git dir out of git's registry.
