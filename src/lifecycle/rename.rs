@@ -352,13 +352,24 @@ impl Renamer<'_> {
     }
 }
 
+/// Sandboxes whose folder and branch are getting another name, or were when a crash came.
+fn half_way(worktrees: &Worktrees) -> impl Iterator<Item = &Worktree> {
+    worktrees.linked.iter().filter(|tree| {
+        tree.record.locked.as_deref() == Some(RENAMING) && !tree.entry.as_os_str().is_empty()
+    })
+}
+
+/// The folders of sandboxes whose renaming a crash stopped, where git looks for them.
+pub fn left_over(worktrees: &Worktrees) -> Vec<PathBuf> {
+    let is_idle = |entry: &Path| matches!(Lock::if_free(&in_use::lock_path(entry)), Ok(Some(_)));
+    let left = half_way(worktrees).filter(|tree| is_idle(&tree.entry));
+    left.map(|tree| tree.record.path.clone()).collect()
+}
+
 /// Finishes or undoes what a crash left of renamings. Whether there was anything.
 pub fn recover(renamer: &Renamer, out: Out) -> bool {
     let mut changed = false;
-    let ours = |tree: &&Worktree| {
-        tree.record.locked.as_deref() == Some(RENAMING) && !tree.entry.as_os_str().is_empty()
-    };
-    for tree in renamer.worktrees.linked.iter().filter(ours) {
+    for tree in half_way(renamer.worktrees) {
         match renamer.recover_one(tree) {
             Ok(()) => changed = true,
             // One that cannot be mended keeps no command from working on others.

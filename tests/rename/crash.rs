@@ -109,6 +109,41 @@ fn a_crash_at_any_step_is_undone_or_completed() {
 }
 
 #[test]
+fn doctor_finds_and_mends_it() {
+    let mut found = 0;
+    for step in 1..MANY {
+        let scene = Scene::new(Format::Files, false).unwrap();
+        if !scene.test.run(&["rename", "old", "fresh"]).crashes_at(step) {
+            assert!(found > 8, "only {found} steps");
+            return;
+        }
+        let doctor = |words: &[&str]| {
+            let output = scene.test.run(words).output();
+            (output.status.code(), String::from_utf8(output.stdout).unwrap())
+        };
+        let (code, said) = doctor(&["doctor"]);
+        let named = |name: &str, lead: &str| {
+            let path = scene.test.at(name);
+            format!("{lead}{}: its renaming was interrupted\n", path.display())
+        };
+        let at = ["old", "fresh"].into_iter().find(|name| said.contains(&named(name, "")));
+        let Some(at) = at else {
+            // Before anything was done, and when all was.
+            assert_eq!((code, said.as_str()), (Some(0), ""), "{step}");
+            continue;
+        };
+        // A folder that has moved already is told as well.
+        assert!(code == Some(1) && said.starts_with(&named(at, "")), "step {step}: {said}");
+        let (code, said) = doctor(&["doctor", "--fix"]);
+        assert_eq!((code, said), (Some(0), named(at, "fixed: ")), "step {step}");
+        let name = if scene.test.at("old").exists() { "old" } else { "fresh" };
+        scene.is_called(name, other(name));
+        found += 1;
+    }
+    panic!("it never ends");
+}
+
+#[test]
 fn a_crash_while_it_is_mended_is_mended_too() {
     for step in [5, 6, 7] {
         for again in 1..MANY {

@@ -19,7 +19,7 @@ use crate::cmd::context::{self, Here};
 use crate::error::{Doing, Error, Result};
 use crate::lifecycle::create::{Maker, Wish};
 use crate::lifecycle::recover::half_made;
-use crate::lifecycle::{background, merge, trash};
+use crate::lifecycle::{background, merge, rename, trash};
 use crate::repo::root::{self, Root};
 use crate::repo::{Repo, link};
 use crate::sandbox::in_use::{self, Started};
@@ -157,7 +157,7 @@ impl Doctor<'_> {
         Ok(())
     }
 
-    /// Removals, restores and merges that a crash stopped.
+    /// Removals, restores, merges and renamings that a crash stopped.
     fn journals(&mut self, repo: Repo, out: &mut Out) -> Result<Here> {
         let here = Here::of(repo, self.args, out)?;
         let mut unfinished = Vec::new();
@@ -176,6 +176,7 @@ impl Doctor<'_> {
         unfinished.sort();
         unfinished.dedup();
         let merges = merge::left_over(&here.repo, &here.worktrees);
+        let renamings = rename::left_over(&here.worktrees);
         // Under the lock they get their names back and are finished below.
         let unnamed: Vec<PathBuf> =
             here.worktrees.linked.iter().filter_map(half_made::moved_to).collect();
@@ -183,7 +184,8 @@ impl Doctor<'_> {
         for folder in unnamed.iter().filter(|_| !fix) {
             self.find("creating", folder, "its creation was interrupted", Some(&mut || Ok(())));
         }
-        if unfinished.is_empty() && merges.is_empty() && unnamed.is_empty() {
+        let crashed = [&unfinished, &merges, &renamings, &unnamed];
+        if crashed.iter().all(|paths| paths.is_empty()) {
             return Ok(here);
         }
         let repo = here.repo;
@@ -204,13 +206,17 @@ impl Doctor<'_> {
             };
             self.find("journal", &at, "a removal or restore was interrupted", Some(cure));
         }
-        let left = merge::left_over(&here.repo, &here.worktrees);
-        for path in merges {
-            let cure = &mut || match left.contains(&path) {
+        let left =
+            (merge::left_over(&here.repo, &here.worktrees), rename::left_over(&here.worktrees));
+        let merges = merges.iter().map(|path| ("merge", path, "a merge was interrupted", &left.0));
+        let renamings =
+            renamings.iter().map(|path| ("rename", path, "its renaming was interrupted", &left.1));
+        for (kind, path, problem, left) in merges.chain(renamings) {
+            let cure = &mut || match left.contains(path) {
                 false => Ok(()),
-                true => Err(std::io::Error::other("it is still there")).at("mend", &path),
+                true => Err(std::io::Error::other("it is still there")).at("mend", path),
             };
-            self.find("merge", &path, "a merge was interrupted", Some(cure));
+            self.find(kind, path, problem, Some(cure));
         }
         Ok(here)
     }
