@@ -313,7 +313,11 @@ impl User {
             let detached = tree.is_pinned() && !now.head.starts_with("ref: ");
             if (detached || tree.is_renaming()) && after.head == now.head {
                 after.head.clone_from(&life.snapshot.head);
-                after.branch_status.clone_from(&life.snapshot.branch_status);
+                // What was committed meanwhile is.
+                let is_id = |line: &&String| line.starts_with("# branch.oid");
+                let ids = after.branch_status.iter().filter(is_id);
+                let others = life.snapshot.branch_status.iter().filter(|line| !is_id(line));
+                after.branch_status = ids.chain(others).cloned().collect();
             }
             life.heads.insert(after.head.clone());
             life.snapshot = after;
