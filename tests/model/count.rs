@@ -7,7 +7,7 @@ use std::sync::Mutex;
 pub struct Counts(Mutex<BTreeMap<&'static str, u64>>);
 
 /// What must have happened.
-const WANTED: [&str; 23] = [
+const WANTED: [&str; 26] = [
     "commands",
     "done",
     "refused",
@@ -31,6 +31,9 @@ const WANTED: [&str; 23] = [
     "edits that stat data hides",
     "deeds in the trash",
     "written while it was put away",
+    "renamed",
+    "scripts in the background",
+    "fresh ones compared",
 ];
 
 impl Counts {

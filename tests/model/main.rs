@@ -12,6 +12,7 @@ mod count;
 mod deed;
 mod draw;
 mod fake;
+mod fresh;
 mod hooks;
 mod leftover;
 mod oracle;

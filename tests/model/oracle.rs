@@ -295,10 +295,10 @@ pub fn judge(world: &World, user: &mut User, packed: bool) -> Result<(), String>
     if marked {
         ours::settle(world, false)?;
     }
-    user.meet(world);
+    user.meet(world, &[])?;
     nothing_half_done(world)?;
     restore_all(world, user)?;
-    user.meet(world);
+    user.meet(world, &[])?;
     before.check(
         world,
         &[(0, Call::Restore(""), Fault::None), (1, Call::Restore(""), Fault::None)],

@@ -85,6 +85,7 @@ pub enum Call {
     New(&'static str),
     NewTask(&'static str),
     NewFrom(&'static str),
+    NewWithChanges(&'static str),
     NewDetached(&'static str),
     NewAndReapDaily(&'static str),
     NewAndRun(&'static str),
@@ -224,6 +225,9 @@ pub enum Step {
     Written(usize, Writer, Call, u64),
     /// It is in its place again.
     Back(usize),
+    /// Commands of ours while the user edits a checkout whose files may be copied: that of a sandbox or
+    /// the main one.
+    Edited(usize, Option<&'static str>, Vec<Call>),
 }
 
 /// A file system of its own that can be full or read-only.
@@ -251,6 +255,7 @@ impl Call {
             Call::New(name) | Call::NewAndReapDaily(name) => vec!["new", name],
             Call::NewTask(name) => vec!["new", name, "Some", "task"],
             Call::NewFrom(name) => vec!["new", name, "--from", "side"],
+            Call::NewWithChanges(name) => vec!["new", name, "--with-changes"],
             Call::NewDetached(name) => vec!["new", "--detach", &name["exploration-".len()..]],
             Call::NewAndRun(name) => vec!["new", name, "--", "true"],
             Call::List => vec!["list"],
@@ -327,6 +332,7 @@ impl Call {
             Call::New(name)
             | Call::NewTask(name)
             | Call::NewFrom(name)
+            | Call::NewWithChanges(name)
             | Call::NewAndReapDaily(name)
             | Call::NewAndRun(name)
             | Call::Rename(_, name) => Some(format!("refs/heads/{name}")),
@@ -347,6 +353,7 @@ impl Step {
             | Step::Setting(repo, _)
             | Step::InTrash(repo, _)
             | Step::Written(repo, ..)
+            | Step::Edited(repo, ..)
             | Step::Hooks(repo, _) => Some(*repo),
             Step::Ours(..) | Step::AtOnce(_) | Step::Clock(_) | Step::Away(_) | Step::Back(_) => {
                 None

@@ -5,8 +5,10 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::atomic::AtomicBool;
 
 use crate::absent;
+use crate::fresh;
 use crate::hooks;
 use crate::oracle::{self, Untouched};
 use crate::ours;
@@ -113,6 +115,7 @@ impl Play<'_> {
             }
             Step::Ours(repo, call, fault) => self.ours(&[(*repo, *call, *fault)]),
             Step::AtOnce(calls) => self.ours(calls),
+            Step::Edited(repo, donor, calls) => self.edited(*repo, *donor, calls),
             Step::Clock(days) => {
                 self.world.wait_days(*days);
                 Ok(())
@@ -151,6 +154,9 @@ impl Play<'_> {
             }
         }
         for (repo, call, _) in calls {
+            if let Call::NewWithChanges(name) = call {
+                world.carried.borrow_mut().insert((*repo, folder(name).to_owned()));
+            }
             if let Call::Rename(name, new) = call {
                 self.user.may_be_renamed(*repo, name, new);
             }
@@ -165,8 +171,35 @@ impl Play<'_> {
         }
         self.mend(before, calls)?;
         oracle::still_there(world, &self.user, &work, calls)?;
-        self.user.meet(world);
-        Ok(())
+        self.user.meet(world, calls)
+    }
+
+    /// The user edits files that a new sandbox may get copies of, and puts them back.
+    fn edited(
+        &mut self,
+        repo: usize,
+        donor: Option<&'static str>,
+        calls: &[Call],
+    ) -> Result<(), String> {
+        let calls: Vec<_> = calls.iter().map(|call| (repo, *call, Fault::None)).collect();
+        let Some(dir) = fresh::donor(self.world, repo, donor) else { return self.ours(&calls) };
+        // Taken before anything is edited.
+        self.untouched = Some(Untouched::look(self.world));
+        let stop = AtomicBool::new(false);
+        let world = self.world;
+        let (done, before) = std::thread::scope(|scope| {
+            let editor = fresh::Editor::start(scope, dir, &stop);
+            let before = self.untouched.take();
+            let work = oracle::with_work(world, &self.user);
+            let done = ours::run(world, &calls);
+            editor.end();
+            (done.and_then(|()| oracle::still_there(world, &self.user, &work, &calls)), before)
+        });
+        done?;
+        if let Some(before) = before {
+            before.check(world, &calls)?;
+        }
+        self.user.meet(world, &calls)
     }
 
     /// A landing that was stopped half way is mended by the next command, exactly.
@@ -225,8 +258,7 @@ impl Play<'_> {
         if let Call::MergeRebased(name) = call {
             self.user.may_be_rebased(repo, name);
         }
-        self.user.meet(world);
-        Ok(())
+        self.user.meet(world, &[])
     }
 
     /// What is purged by name goes with all its files, and with the commits that only it held; also what

@@ -1,7 +1,7 @@
 //! More stories: about renamings, and about scripts that run in a sandbox.
 
 use crate::draw::{Draw, deed, new};
-use crate::plan::{Call, Fault, Foreign, Step};
+use crate::plan::{Call, Fault, Foreign, MainDeed, Step};
 use crate::rename;
 use crate::script::How;
 
@@ -11,7 +11,8 @@ impl Draw {
         match self.random.below(10) {
             0..3 => self.renamed(),
             3..7 => self.confined(),
-            7 | 8 => self.in_the_background(),
+            7 => self.in_the_background(),
+            8 => self.copied(),
             _ => self.stopped(),
         }
     }
@@ -114,6 +115,27 @@ impl Draw {
         if self.random.percent(50) {
             self.ours(repo, Call::Restore(name), 30);
         }
+    }
+
+    /// Made from the files of another checkout, which is edited, removed or brought back meanwhile; or
+    /// with the changes of the main checkout.
+    fn copied(&mut self) {
+        let (repo, name) = self.one_to_run_in();
+        let made = self.random.pick(&["copy-1", "copy-2"]);
+        if self.random.percent(40) {
+            let deeds = [MainDeed::Untracked, MainDeed::Staged];
+            self.steps.push(Step::Main(repo, self.random.pick(&deeds)));
+            self.ours(repo, Call::NewWithChanges(made), 50);
+            let call = self.random.pick(&[Call::Rm(made), Call::RmForced(made), Call::List]);
+            return self.ours(repo, call, 30);
+        }
+        let donor = self.random.pick(&[None, None, Some(name)]);
+        let others = match donor {
+            None => vec![Call::RmForced(name), Call::Restore(name), Call::Purge, Call::List],
+            Some(_) => vec![Call::List, Call::New("copy-3")],
+        };
+        let other = self.random.pick(&others);
+        self.steps.push(Step::Edited(repo, donor, vec![Call::New(made), other]));
     }
 
     /// A command that stays is stopped, or the sandbox is taken from under it.

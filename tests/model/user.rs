@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::deed::Doer;
-use crate::plan::{Deed, MainDeed, Setting, folder};
+use crate::fresh;
+use crate::plan::{Call, Deed, Fault, MainDeed, Setting, folder};
 use crate::script::Scripts;
 use crate::snapshot::Snapshot;
 use crate::world::{Tree, World};
@@ -136,7 +137,7 @@ impl User {
     }
 
     /// Sandboxes that are new to us get a number, in a file that stays with the entry.
-    pub fn meet(&mut self, world: &World) {
+    pub fn meet(&mut self, world: &World, calls: &[(usize, Call, Fault)]) -> Result<(), String> {
         for repo in 0..world.repos.len() {
             for tree in world.trees(repo) {
                 // A kill after the last step of a restore from the vault leaves a copy there, which may be
@@ -152,6 +153,9 @@ impl User {
                 let ours = tree.is_creating() || tree.is_merging();
                 if known.is_some() || !tree.is_live() || ours || tree.is_pinned() {
                     continue;
+                }
+                if User::life_of(&tree.entry).is_none() {
+                    fresh::check(world, repo, &tree, calls)?;
                 }
                 fs::write(tree.entry.join("sandbox.model"), format!("{}\n", self.lives.len()))
                     .unwrap();
@@ -175,6 +179,7 @@ impl User {
                 });
             }
         }
+        Ok(())
     }
 
     /// The next token.

@@ -56,6 +56,8 @@ pub struct World<'a> {
     pub reaped: Cell<bool>,
     /// Branches that scripts may move on.
     pub scripted: RefCell<HashSet<(usize, String)>>,
+    /// Sandboxes that were to get the changes of the main checkout.
+    pub carried: RefCell<HashSet<(usize, String)>>,
     /// Whether a power loss took records of runs, which are not synced.
     pub forgot: Cell<bool>,
     /// Whether a repository was out of reach.
@@ -135,6 +137,7 @@ impl World<'_> {
             killed,
             reaped,
             scripted: RefCell::default(),
+            carried: RefCell::default(),
             forgot: Cell::new(false),
             was_away: Cell::new(false),
             odd: RefCell::default(),
