@@ -1,4 +1,5 @@
 //! `git sandbox doctor`: what it finds, and what it repairs.
 
+mod doubt;
 mod findings;
 mod moved;

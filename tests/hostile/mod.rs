@@ -6,3 +6,4 @@ mod files;
 mod hooks;
 mod names;
 mod pointers;
+mod trash;

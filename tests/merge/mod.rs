@@ -7,6 +7,7 @@ mod in_use;
 mod interrupt;
 mod landing;
 mod left_over;
+mod made;
 mod merged;
 mod outcome;
 mod refuse;

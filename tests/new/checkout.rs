@@ -272,3 +272,36 @@ fn a_pool_stops_at_the_first_that_fails_and_keeps_what_was_made() {
         .code(1);
     assert_eq!(test.sandboxes(), ["job-1"]);
 }
+
+#[test]
+fn a_file_that_is_not_gits_keeps_a_checkout_that_fails() {
+    let test = Test::new();
+    let script = test.script("bin/smudge", "cat; echo mine >notes; exit 1");
+    test.git(&["config", "filter.bad.smudge", &script.display().to_string()]);
+    test.git(&["config", "filter.bad.required", "true"]);
+    write(&test.app().join(".git/info/attributes"), "file filter=bad\n");
+    let output = test.run(&["new", "fix"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    let stays =
+        format!("warning: the sandbox stays: '{}' is not git's\n", test.at("fix/notes").display());
+    assert!(said.contains(&stays), "{said}");
+    assert_eq!(fs::read_to_string(test.at("fix/notes")).unwrap(), "mine\n");
+    assert_eq!(test.branches(), ["fix", "main"]);
+}
+
+#[test]
+fn settings_of_the_users_own_stay_when_a_checkout_fails() {
+    let test = Test::new();
+    test.remote("origin", "feature");
+    test.git(&["config", "branch.feature.rebase", "true"]);
+    test.git(&["config", "filter.bad.smudge", "false"]);
+    test.git(&["config", "filter.bad.required", "true"]);
+    fs::create_dir_all(test.app().join(".git/info")).unwrap();
+    fs::write(test.app().join(".git/info/attributes"), "file filter=bad\n").unwrap();
+    let output = test.run(&["new", "feature"]).output();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(test.branches(), ["main"]);
+    let settings = test.git(&["config", "--get-regexp", "^branch\\.feature\\."]);
+    assert_eq!(settings, "branch.feature.rebase true");
+}

@@ -79,6 +79,21 @@ fn finishing_keeps_files_that_git_does_not_track() {
 }
 
 #[test]
+fn finishing_keeps_edits_of_files_that_git_tracks() {
+    let slow = Slow::new();
+    killed(&slow);
+    let tracked = slow.test.git(&["ls-files"]);
+    for name in tracked.lines() {
+        write(&slow.test.at("fix").join(name), "mine\n");
+    }
+    slow.test.new_sandbox(&["fix"]);
+    for name in tracked.lines() {
+        let text = std::fs::read_to_string(slow.test.at("fix").join(name)).unwrap();
+        assert_eq!(text, "mine\n", "{name}");
+    }
+}
+
+#[test]
 fn another_name_is_not_disturbed_by_what_was_killed() {
     let slow = Slow::new();
     killed(&slow);
@@ -102,11 +117,13 @@ fn what_was_killed_after_its_checkout_is_finished() {
     assert_eq!(child.wait().unwrap().signal(), Some(9));
     std::fs::remove_file(hook).unwrap();
     write(&test.at("fix/file"), "edited since\n");
+    write(&test.at("fix/staged"), "staged since\n");
+    test.git_in(&test.at("fix"), &["add", "staged"]);
     test.run(&["new", "fix"])
         .stdout("$ROOT/fix\n")
         .stderr("finished sandbox 'fix', whose creation had been interrupted\n")
         .ok();
-    assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), " M file");
+    assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain"]), " M file\nA  staged");
     assert_eq!(test.json(&["show", "fix", "--json"])["state"], "ready");
 }
 

@@ -228,3 +228,25 @@ fn a_locked_sandbox_whose_folder_is_gone_is_not_forgotten() {
         )
         .refused();
 }
+
+#[test]
+fn one_whose_root_or_parent_folder_is_away_is_not_made_anew() {
+    let test = Test::new();
+    test.new_sandbox(&["box"]);
+    let root = test.home.join(".cache/git-sandbox/worktrees");
+    fs::rename(&root, test.home.join("away")).unwrap();
+    let output = test.run(&["new", "box"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("the root is not there either"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    fs::rename(test.home.join("away"), &root).unwrap();
+    assert_eq!(test.git_in(&test.at("box"), &["branch", "--show-current"]), "box");
+    let elsewhere = test.home.join("elsewhere");
+    test.new_sandbox(&["other", "--dir", &elsewhere.display().to_string()]);
+    fs::rename(&elsewhere, test.home.join("away")).unwrap();
+    let output = test.run(&["new", "other"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("the folder that holds it is not there either"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!elsewhere.exists() && test.linked().len() == 2);
+}

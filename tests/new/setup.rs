@@ -146,3 +146,14 @@ fn a_daemon_of_theirs_keeps_nobody_waiting() {
     // It has neither our stderr nor the lock that a sandbox is made under.
     test.run(&["run", "fix", "echo", "runs"]).stdout("runs\n").ok();
 }
+
+#[test]
+fn a_lock_of_somebodys_own_stays_at_the_end_of_a_creation() {
+    let test = Test::new();
+    let lock = "git worktree unlock . && git worktree lock --reason mine .";
+    test.git(&["config", "sandbox.setup", lock]);
+    let path = test.new_sandbox(&["fix"]);
+    let listed = test.git(&["worktree", "list", "--porcelain"]);
+    assert!(listed.contains("\nlocked mine\n") || listed.ends_with("\nlocked mine"), "{listed}");
+    assert!(path.join("file").exists());
+}

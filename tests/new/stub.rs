@@ -140,3 +140,14 @@ fn an_entry_that_names_no_folder_and_holds_more_is_left_alone() {
     test.new_sandbox(&["another"]);
     assert!(theirs.join("locked").exists());
 }
+
+#[test]
+fn one_that_plain_git_is_making_is_left_alone() {
+    let test = Test::new();
+    let (path, entry) = begun(&test);
+    write(&entry.join("locked"), "mine\n");
+    let before = tree(&entry, &[]);
+    test.new_sandbox(&["other"]);
+    same(&tree(&entry, &[]), &before);
+    assert!(path.join(".git").exists());
+}

@@ -140,3 +140,36 @@ fn a_detached_one_has_no_branch_to_delete() {
     test.run(&["rm", "--delete-branch", "box"]).stderr(REMOVED).ok();
     assert_eq!(branch(&test), tip);
 }
+
+#[test]
+fn a_branch_that_moves_meanwhile_stays() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    commit(&test, &path, "a", "mine\n");
+    test.git(&["merge", "--quiet", "box"]);
+    let more = test.git(&["commit-tree", "-p", "box", "-m", "more", "box^{tree}"]);
+    let git = test.fake_git(&format!(
+        "case \"$*\" in *'update-ref -d refs/heads/box'*) \
+         \"$GIT\" --git-dir=\"$HOME/app/.git\" update-ref refs/heads/box {more} ;; esac\n\
+         exec \"$GIT\" \"$@\""
+    ));
+    let run = test.program(&test.app(), &["rm", "--delete-branch", "box"]).env("PATH", git);
+    let output = run.output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot delete the branch: "), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(branch(&test), Some(more));
+}
+
+#[test]
+fn a_branch_that_is_its_own_base_stays() {
+    let test = repository(Format::Files).unwrap();
+    test.git(&["branch", "dev"]);
+    let path = test.new_sandbox(&["box", "--from", "dev"]);
+    let tip = test.commit(&path, "a", "mine\n");
+    test.git_in(&path, &["branch", "--quiet", "-M", "dev"]);
+    let stays = "warning: branch 'dev' stays: neither a base nor an upstream of it is known\n";
+    test.run(&["rm", "--delete-branch", "box"]).stderr(&format!("{REMOVED}{stays}")).code(1);
+    assert!(!path.exists());
+    assert_eq!(test.git(&["rev-parse", "dev"]), tip);
+}

@@ -143,3 +143,21 @@ fn looking_at_one_in_use_does_not_touch_its_index() {
         assert!(std::fs::read(&index).unwrap() == before, "{words:?}");
     }
 }
+
+#[test]
+fn one_that_comes_into_use_meanwhile_stays() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    test.commit(&path, "a", "mine\n");
+    test.git(&["merge", "--quiet", "box"]);
+    // What is asked about the branch comes after the look for users.
+    let comes = crate::fixture::process::comes_into_use(&test, &path, "for-each-ref");
+    let words = ["rm", "--delete-branch", "box"];
+    let output = test.program(&test.app(), &words).env("PATH", &comes).output();
+    crate::fixture::process::leaves(&test);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: cannot remove 'box': it has just come into use\n"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(path.is_dir() && trashed(&test).is_empty());
+    assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "box");
+}

@@ -199,3 +199,36 @@ fn a_lock_of_gits_after_a_crash_makes_no_second_item() {
     }
     panic!("it never ends");
 }
+
+#[test]
+fn what_cannot_be_set_aside_without_doubt_stays() {
+    type Harm = fn(&Test, &std::path::Path);
+    let harms: [(&str, Harm); 3] = [
+        ("a merge is in progress in it", |test, entry| {
+            let head = test.git(&["rev-parse", "main"]);
+            write(&entry.join("MERGE_HEAD"), &format!("{head}\n"));
+        }),
+        ("mine' is not git's", |_, entry| write(&entry.join("mine"), "mine\n")),
+        ("the disk it was on is not mounted", |_, entry| {
+            let facts = fs::read_to_string(entry.join("sandbox.json")).unwrap();
+            let mut facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
+            facts["device"] = 1.into();
+            write(&entry.join("sandbox.json"), &facts.to_string());
+        }),
+    ];
+    for (why, harm) in harms {
+        let (test, path) = with_box();
+        let entry = entry(&test, &path);
+        fs::remove_dir_all(&path).unwrap();
+        harm(&test, &entry);
+        let before = tree(&test.home, &["sandbox.lock"]);
+        let output = test.run(&["rm", "box"]).output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("error: ") && said.contains(why), "{said}");
+        assert_eq!(output.status.code(), Some(1));
+        same(&tree(&test.home, &["sandbox.lock"]), &before);
+        let found = String::from_utf8(test.run(&["doctor", "--fix"]).output().stdout).unwrap();
+        assert!(found.contains(": its folder is gone, but ") && found.contains(why), "{found}");
+        same(&tree(&test.home, &["sandbox.lock"]), &before);
+    }
+}

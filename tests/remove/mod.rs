@@ -2,6 +2,7 @@
 
 mod branch;
 mod crash;
+mod failed;
 mod in_use;
 mod kinds;
 mod missing;

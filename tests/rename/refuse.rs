@@ -130,3 +130,19 @@ fn one_whose_folder_is_gone_or_that_is_damaged_is_refused() {
         .stderr("error: the folder of sandbox 'box' is gone\nhint: git sandbox new box\n")
         .refused();
 }
+
+#[test]
+fn one_that_comes_into_use_meanwhile_is_refused() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    let comes = crate::fixture::process::comes_into_use(&test, &path, "for-each-ref");
+    let output = test.program(&test.app(), &["rename", "box", "new"]).env("PATH", &comes).output();
+    crate::fixture::process::leaves(&test);
+    assert_eq!(
+        String::from_utf8(output.stderr).unwrap(),
+        "error: cannot rename 'box': it has just come into use\n\
+         hint: to end what was started there: git sandbox stop box\n"
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(path.is_dir() && test.branches() == ["box", "main"]);
+}

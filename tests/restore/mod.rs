@@ -2,3 +2,4 @@
 
 mod branch;
 mod outcome;
+mod since;

@@ -1,5 +1,6 @@
 //! Spares: sandboxes made ahead of `git sandbox new`.
 
 mod crash;
+mod doubt;
 mod take;
 mod upkeep;

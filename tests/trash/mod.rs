@@ -1,5 +1,7 @@
 //! The trash: its entries, how it is emptied, and sandboxes whose repository is gone.
 
+mod adopted;
+mod asked;
 mod entries;
 mod kept;
 mod orphans;

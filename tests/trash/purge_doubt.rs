@@ -75,3 +75,20 @@ fn an_orphan_that_cannot_be_read_is_left() {
     chmod(&path.join("build/closed"), 0o755);
     assert!(path.join("build/closed/nested/file").exists());
 }
+
+#[test]
+fn one_with_a_mount_in_it_is_not_purged() {
+    crate::fixture::mount::alone(|| {
+        let test = Test::new();
+        test.new_sandbox(&["box"]);
+        succeeds(test.run(&["rm", "box"]));
+        let item = crate::fixture::trash::only_one(&test);
+        let mount = crate::fixture::mount::Mount::on(&item.join("tree/mount"));
+        write(&mount.0.join("file"), "mounted\n");
+        let output = test.run(&["reap", "--purge", "box"]).output();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("something is mounted at '"), "{said}");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(mount.0.join("file").exists() && item.join("tree/file").exists());
+    });
+}

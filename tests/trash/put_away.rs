@@ -252,3 +252,40 @@ fn a_crash_at_any_step_of_coming_back_loses_nothing() {
     }
     panic!("more than {MANY} steps");
 }
+
+#[test]
+fn an_interruption_while_it_is_put_away_drops_nothing_precious() {
+    let test = repository(Format::Files).unwrap();
+    write(&test.app().join(".git/info/exclude"), ".env*\n*.data\n");
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join(".env"), "secret\n");
+    write(&path.join("x.data"), "built\n");
+    succeeds(test.run(&["rm", "box"]));
+    let journal = only_one(&test).join("journal.json");
+    let text = fs::read_to_string(&journal).unwrap();
+    assert!(text.contains("\"trashed\""), "{text}");
+    write(&journal, &text.replace("\"trashed\"", "\"put-away\""));
+    succeeds(reap(&test, 1, &[]));
+    assert!(trashed(&test).is_empty());
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(fs::read_to_string(path.join(".env")).unwrap(), "secret\n");
+}
+
+#[test]
+fn a_change_while_it_is_put_away_leaves_it_in_the_trash() {
+    let (test, path, _) = removed(Format::Files, edits).unwrap();
+    let file = only_one(&test).join("tree/a");
+    // Once it is stored, and before it is deleted.
+    let git = test.fake_git(&format!(
+        "case \" $* \" in *' rev-list --objects --no-object-names refs/'*) \
+         echo late >'{}' ;; esac\nexec \"$GIT\" \"$@\"",
+        file.display()
+    ));
+    let run = test.program(&test.app(), &["reap", "--purge"]).env("PATH", git);
+    let said = String::from_utf8(run.output().stdout).unwrap();
+    assert!(said.contains(": kept in the trash: "), "{said}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "late\n");
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "late\n");
+    assert!(trashed(&test).is_empty());
+}

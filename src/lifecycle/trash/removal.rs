@@ -18,7 +18,7 @@ use crate::lifecycle::trash::Trash;
 use crate::repo::held::Held;
 use crate::repo::kept::{self, Kept};
 use crate::repo::link::{self, Half};
-use crate::repo::{held, name};
+use crate::repo::{held, holders, name};
 use crate::sandbox::journal::{Journal, Paused, Stage, TREE, Why};
 use crate::sandbox::mark::{Pin, Text};
 use crate::sandbox::verdict::{self, Facts};
@@ -278,6 +278,12 @@ impl Trash<'_> {
         let on = held::within(&self.git, entry, ["symbolic-ref", "--quiet", "HEAD"]).ask()?;
         let on = String::from_utf8_lossy(&on.stdout).trim().to_owned();
         if !on.is_empty() && on != UNBORN {
+            return Ok(());
+        }
+        // Between a crash and now somebody may have checked it out elsewhere.
+        let worktrees = self.repo.worktrees()?;
+        let mut holders = holders::of(&worktrees, &self.repo.common, branch.as_ref());
+        if holders.any(|holder| holder.git_dir != entry) {
             return Ok(());
         }
         let words = ["symbolic-ref", "-m", "git sandbox: not removed", "HEAD", branch];

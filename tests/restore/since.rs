@@ -1,0 +1,175 @@
+//! What somebody did in the trash, or in the place of a removed sandbox, before it came back.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::fixture::Test;
+use crate::fixture::diff::same;
+use crate::fixture::files::write;
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::run::succeeds;
+use crate::fixture::state::{entry, kept, private_anywhere, state};
+use crate::fixture::trash::{only_one, trashed};
+use crate::fixture::work::commit;
+
+const RESTORED: &str = "restored 'box'\n";
+const MOVED: &str = "restored 'box'\nHEAD is detached: branch 'box' has moved since\n";
+
+/// A removed sandbox on branch `box`. Returns its files in the trash, and its state before.
+fn removed() -> (Test, PathBuf, String) {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    commit(&test, &path, "file", "committed\n");
+    write(&path.join("a"), "edited\n");
+    let before = state(&test, &path);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let tree = only_one(&test).join("tree");
+    (test, tree, before)
+}
+
+#[track_caller]
+fn comes_back(test: &Test, said: &str) {
+    test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr(said).ok();
+    assert!(trashed(test).is_empty());
+}
+
+#[test]
+fn a_commit_that_was_made_in_the_trash_stays_checked_out() {
+    let (test, tree, _) = removed();
+    let late = test.commit(&tree, "late", "late\n");
+    comes_back(&test, MOVED);
+    assert_eq!(test.git_in(&test.at("box"), &["rev-parse", "HEAD"]), late);
+    assert_eq!(test.git_in(&test.at("box"), &["status", "--porcelain"]), " M a");
+    assert_eq!(test.git(&["rev-parse", "box"]), test.git(&["rev-parse", &format!("{late}~")]));
+}
+
+#[test]
+fn a_commit_that_was_made_in_the_trash_comes_back_from_the_vault() {
+    let (test, tree, _) = removed();
+    let late = test.commit(&tree, "late", "late\n");
+    succeeds(test.run(&["reap", "--purge"]));
+    assert!(trashed(&test).is_empty());
+    test.git(&["reflog", "expire", "--expire=now", "--all"]);
+    test.git(&["gc", "--quiet", "--prune=now"]);
+    comes_back(&test, MOVED);
+    assert_eq!(test.git_in(&test.at("box"), &["rev-parse", "HEAD"]), late);
+    assert_eq!(fs::read_to_string(test.at("box/late")).unwrap(), "late\n");
+}
+
+#[test]
+fn a_branch_that_was_checked_out_in_the_trash_stays_so() {
+    let (test, tree, _) = removed();
+    test.git_in(&tree, &["switch", "--quiet", "--create", "other"]);
+    comes_back(&test, MOVED);
+    assert_eq!(test.git_in(&test.at("box"), &["branch", "--show-current"]), "other");
+    assert_eq!(test.branches(), ["box", "main", "other"]);
+}
+
+#[test]
+fn a_rebase_that_came_to_its_end_in_the_trash_is_not_begun_again() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    commit(&test, &path, "a", "mine\n");
+    test.commit(&test.app(), "a", "theirs\n");
+    let rebase = test.command("git", &path).args(["rebase", "main"]).output().unwrap();
+    assert_eq!(rebase.status.code(), Some(1));
+    succeeds(test.run(&["rm", "--force", "box"]));
+    test.git_in(&only_one(&test).join("tree"), &["rebase", "--quit"]);
+    comes_back(&test, RESTORED);
+    assert!(!entry(&test, &path).join("rebase-merge").exists());
+    assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), test.git(&["rev-parse", "main"]));
+}
+
+#[test]
+fn an_entry_that_names_the_folder_keeps_it() {
+    let (test, tree, before) = removed();
+    let path = test.at("box");
+    test.git(&["worktree", "add", "--quiet", "--detach", &path.display().to_string()]);
+    fs::remove_dir_all(&path).unwrap();
+    let output = test.run(&["restore", "box"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let taken = format!("error: cannot restore 'box': '{}' already exists\n", path.display());
+    assert!(said.starts_with(&taken), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(tree.join("a").exists() && !path.exists());
+    test.git(&["worktree", "prune", "--expire=now"]);
+    comes_back(&test, RESTORED);
+    same(&state(&test, &path), &before);
+}
+
+#[test]
+fn a_name_in_gits_registry_that_is_taken_is_not_reused() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let old = entry(&test, &path);
+    succeeds(test.run(&["rm", "box"]));
+    write(&old.join("mine"), "mine\n");
+    comes_back(&test, RESTORED);
+    assert_ne!(entry(&test, &path), old);
+    assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "box");
+    assert_eq!(fs::read_to_string(old.join("mine")).unwrap(), "mine\n");
+}
+
+#[test]
+fn a_commit_whose_reflog_expired_in_the_trash_stays_kept() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+    let lost = test.commit(&path, "a", "mine\n");
+    test.git_in(&path, &["reset", "--quiet", "--hard", "HEAD~"]);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let before = kept(&test);
+    let tree = only_one(&test).join("tree");
+    test.git_in(&tree, &["reflog", "expire", "--expire=now", "--all"]);
+    comes_back(&test, RESTORED);
+    assert_eq!(kept(&test), before);
+    test.git(&["gc", "--quiet", "--prune=now"]);
+    assert_eq!(test.git(&["cat-file", "-t", &lost]), "commit");
+}
+
+#[test]
+fn a_kept_ref_that_was_deleted_is_made_again() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+    test.commit(&path, "a", "mine\n");
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let before = test.git(&["for-each-ref", "refs/sandbox"]);
+    test.git(&["update-ref", "-d", &kept(&test)]);
+    assert_eq!(kept(&test), "");
+    succeeds(test.run(&["new", "next"]));
+    assert_eq!(test.git(&["for-each-ref", "refs/sandbox"]), before);
+}
+
+#[test]
+fn a_restore_that_fails_leaves_it_in_the_trash() {
+    let (test, tree, before) = removed();
+    let path = test.at("box");
+    // In the way of the file that is written first.
+    let block = private_anywhere(&test.app(), "box").join("gitdir.new");
+    fs::create_dir(&block).unwrap();
+    let output = test.run(&["restore", "box"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: cannot write '"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(tree.join("a").exists() && !path.exists());
+    test.run(&["doctor"]).stderr("all is well\n").ok();
+    fs::remove_dir(&block).unwrap();
+    comes_back(&test, RESTORED);
+    same(&state(&test, &path), &before);
+}
+
+#[test]
+fn a_symlink_in_the_place_of_the_files_does_not_come_back() {
+    let (test, tree, _) = removed();
+    let aside = test.home.join("aside");
+    fs::rename(&tree, &aside).unwrap();
+    std::os::unix::fs::symlink(&aside, &tree).unwrap();
+    let output = test.run(&["restore", "box"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("its files are not in the trash any more"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(test.at("box").symlink_metadata().is_err());
+    assert_eq!(fs::read_link(&tree).unwrap(), aside);
+    assert_eq!(fs::read_to_string(aside.join("a")).unwrap(), "edited\n");
+}

@@ -1,0 +1,151 @@
+//! Spares that others shaped, and what is left of one that somebody worked in.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+
+use crate::fixture::files::{names_in, write};
+use crate::fixture::process::finished;
+use crate::fixture::run::succeeds;
+use crate::fixture::spares::{Spares, entry};
+
+#[test]
+fn one_of_another_umask_is_not_taken() {
+    let spares = Spares::new(1);
+    let mut command = spares.command("sh", &spares.app());
+    command.args(["-c", "umask 077; exec git sandbox new fix"]);
+    assert!(finished(&mut command).status.success());
+    assert_eq!(spares.spares().len(), 1);
+    let mode = fs::metadata(spares.at("fix/file")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn one_of_another_git_is_not_taken() {
+    let spares = Spares::new(1);
+    let git = spares.fake_git("exec \"$GIT\" \"$@\"");
+    succeeds(spares.program(&spares.app(), &["new", "fix"]).env("PATH", git));
+    assert_eq!(spares.spares().len(), 1);
+    assert!(spares.at("fix/file").exists());
+}
+
+#[test]
+fn one_in_the_middle_of_an_operation_is_not_deleted() {
+    let mut spares = Spares::new(1);
+    spares.commit(&spares.app(), "more", "more\n");
+    let path = spares.only();
+    spares.git_in(&path, &["merge", "--quiet", "--no-commit", "--no-ff", "-s", "ours", "main"]);
+    spares.git(&["config", "sandbox.spares", "0"]);
+    spares.tend();
+    assert!(path.join("file").exists());
+    assert!(entry(&path).join("MERGE_HEAD").exists());
+}
+
+/// Does something to the private git dir of a spare that makes an object, and has it discarded. The
+/// object must survive.
+#[track_caller]
+fn keeps(harm: impl Fn(&Spares, &std::path::Path, &str)) {
+    let mut spares = Spares::new(1);
+    let path = spares.only();
+    write(&path.join("mine"), "mine\n");
+    let blob = spares.git_in(&path, &["hash-object", "-w", "mine"]);
+    fs::remove_file(path.join("mine")).unwrap();
+    harm(&spares, &path, &blob);
+    spares.git(&["config", "sandbox.spares", "0"]);
+    spares.tend();
+    assert!(!path.exists());
+    spares.git(&["reflog", "expire", "--expire=now", "--all"]);
+    spares.git(&["gc", "--quiet", "--prune=now"]);
+    assert_eq!(spares.git(&["cat-file", "-p", &blob]), "mine");
+}
+
+#[test]
+fn what_was_staged_in_one_is_kept() {
+    keeps(|test, path, blob| {
+        let info = format!("100644,{blob},mine");
+        test.git_in(path, &["update-index", "--add", "--cacheinfo", &info]);
+    });
+}
+
+#[test]
+fn what_a_ref_of_its_own_names_is_kept() {
+    keeps(|test, path, blob| {
+        test.git_in(path, &["update-ref", "refs/worktree/mine", blob]);
+    });
+}
+
+#[test]
+fn the_entry_of_one_that_another_process_holds_stays() {
+    let mut spares = Spares::new(1);
+    let path = spares.only();
+    let entry = entry(&path);
+    fs::remove_dir_all(&path).unwrap();
+    let own = File::create(entry.join("sandbox.lock")).unwrap();
+    own.lock().unwrap();
+    spares.git(&["config", "sandbox.spares", "0"]);
+    spares.tend();
+    assert!(entry.join("HEAD").exists());
+    own.unlock().unwrap();
+    spares.tend();
+    assert_eq!(names_in(&spares.app().join(".git/worktrees")), [""; 0]);
+}
+
+/// Runs `new fix` so that it dies when the spare has its new folder and no branch yet.
+#[track_caller]
+fn half_taken() -> Spares {
+    for step in 1..30 {
+        let spares = Spares::new(1);
+        assert!(spares.run(&["new", "fix"]).crashes_at(step), "it came to its end");
+        let path = spares.at("fix");
+        let head = entry_if(&path).map(|entry| fs::read_to_string(entry.join("HEAD")).unwrap());
+        if head.is_some_and(|head| !head.starts_with("ref: ")) {
+            return spares;
+        }
+    }
+    panic!("it never came so far");
+}
+
+fn entry_if(path: &std::path::Path) -> Option<std::path::PathBuf> {
+    path.join(".git").exists().then(|| entry(path))
+}
+
+#[test]
+fn a_branch_that_is_checked_out_elsewhere_after_a_crash_is_not_checked_out_twice() {
+    let spares = half_taken();
+    let elsewhere = spares.home.join("elsewhere");
+    spares.git(&["worktree", "add", "--quiet", &elsewhere.display().to_string(), "fix"]);
+    succeeds(spares.run(&["new", "next"]));
+    let listed = spares.git(&["worktree", "list", "--porcelain"]);
+    assert_eq!(listed.matches("branch refs/heads/fix\n").count(), 1, "{listed}");
+    assert_eq!(spares.git_in(&elsewhere, &["branch", "--show-current"]), "fix");
+}
+
+#[test]
+fn a_branch_that_was_deleted_after_a_crash_is_not_made_again() {
+    let spares = half_taken();
+    spares.git(&["branch", "--quiet", "-D", "fix"]);
+    succeeds(spares.run(&["new", "next"]));
+    let head = spares.git_in(&spares.at("fix"), &["rev-parse", "HEAD"]);
+    assert_eq!(head, spares.git(&["rev-parse", "main"]));
+    assert_eq!(spares.branches(), ["main", "next"]);
+}
+
+#[test]
+fn a_file_of_somebodys_that_the_start_lacks_stays() {
+    for step in 1..40 {
+        let test = crate::fixture::Test::new();
+        test.git(&["tag", "old"]);
+        test.commit(&test.app(), "extra", "extra\n");
+        let spares = Spares::of(test, 1);
+        let run = spares.run(&["new", "fix", "--from", "old"]);
+        assert!(run.crashes_at(step), "it came to its end");
+        let path = spares.at("fix");
+        let began = entry_if(&path).map(|entry| fs::read_to_string(entry.join("HEAD")).unwrap());
+        if began.is_some_and(|head| head.starts_with("ref: ")) && path.join("extra").exists() {
+            write(&path.join("extra"), "mine\n");
+            succeeds(spares.run(&["new", "fix"]));
+            assert_eq!(fs::read_to_string(path.join("extra")).unwrap(), "mine\n");
+            return;
+        }
+    }
+    panic!("it never came so far");
+}

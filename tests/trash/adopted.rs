@@ -1,0 +1,86 @@
+//! Orphans whose repository is back: they are taken in only where it is proved that they belong there.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::fixture::Test;
+use crate::fixture::files::write;
+use crate::fixture::run::succeeds;
+use crate::fixture::state::{entry, private};
+use crate::fixture::time::{after, set_time};
+use crate::fixture::trash::only_one;
+
+/// A sandbox `box` with a staged file that went to the trash while its repository was out of reach. Its
+/// private git dir is older than that.
+fn orphan() -> (Test, PathBuf, PathBuf) {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("staged"), "staged\n");
+    test.git_in(&path, &["add", "staged"]);
+    let entry = entry(&test, &path);
+    set_time(&entry.join("gitdir"), 0);
+    fs::rename(test.app(), test.home.join("away")).unwrap();
+    let run = test.run_in(&test.home, &["reap", "--all"]);
+    succeeds(run.env("GIT_SANDBOX_NOW", after(400)));
+    fs::rename(test.home.join("away"), test.app()).unwrap();
+    assert!(only_one(&test).join("dot-git").is_file() && !path.exists());
+    (test, path, entry)
+}
+
+/// The next command leaves it the orphan that it is, and the private git dir where it is.
+#[track_caller]
+fn stays_one(test: &Test, entry: &std::path::Path) {
+    let head = fs::read_to_string(entry.join("HEAD")).unwrap();
+    succeeds(test.run(&["new", "next"]));
+    let item = only_one(test);
+    assert!(item.join("dot-git").is_file());
+    assert_eq!(fs::read_to_string(item.join("tree/staged")).unwrap(), "staged\n");
+    assert_eq!(fs::read_to_string(entry.join("HEAD")).unwrap(), head);
+    assert!(!entry.join("locked").exists());
+}
+
+#[test]
+fn what_was_staged_stays_when_an_orphan_is_adopted() {
+    let (test, path, entry) = orphan();
+    succeeds(test.run(&["new", "next"]));
+    assert!(!entry.exists() && !only_one(&test).join("dot-git").exists());
+    test.git(&["reflog", "expire", "--expire=now", "--all"]);
+    test.git(&["gc", "--quiet", "--prune=now"]);
+    test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+    assert_eq!(test.git_in(&path, &["show", ":staged"]), "staged");
+}
+
+#[test]
+fn a_younger_private_git_dir_is_not_its_own() {
+    let (test, _, entry) = orphan();
+    set_time(&entry.join("gitdir"), 500);
+    stays_one(&test, &entry);
+}
+
+#[test]
+fn a_private_git_dir_that_names_another_folder_is_not_its_own() {
+    let (test, _, entry) = orphan();
+    let other = test.home.join("other/.git");
+    write(&entry.join("gitdir"), &format!("{}\n", other.display()));
+    set_time(&entry.join("gitdir"), 0);
+    // Or git would prune it.
+    fs::create_dir(test.home.join("other")).unwrap();
+    write(&other, &format!("gitdir: {}\n", entry.display()));
+    stays_one(&test, &entry);
+}
+
+#[test]
+fn where_a_folder_stands_it_is_not_adopted() {
+    let (test, path, entry) = orphan();
+    write(&path.join("mine"), "mine\n");
+    stays_one(&test, &entry);
+    assert_eq!(fs::read_to_string(path.join("mine")).unwrap(), "mine\n");
+    let run = test.run_in(&test.home, &["restore", "--all", "box"]);
+    let output = run.output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let taken = format!("error: cannot restore 'box': '{}' already exists\n", path.display());
+    assert!(said.starts_with(&taken), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(fs::read_to_string(only_one(&test).join("tree/staged")).unwrap(), "staged\n");
+    assert_eq!(private(&test.app(), "box"), entry);
+}
