@@ -1,10 +1,13 @@
 //! The weaker level, which needs no namespaces. What it stops is tried with the other escapes.
 
 use std::fs;
+use std::process::Stdio;
+
+use rustix::process::Signal;
 
 use crate::fixture::cell::Cell;
 use crate::fixture::files::write;
-use crate::fixture::process::finished;
+use crate::fixture::process::{finished, gone, is_alive, line_of, signal};
 
 const SAID: &str = "confined: writes only in this sandbox; network on; home hidden (git sandbox doctor --confine)\n\
     warning: 'landlock' cannot keep the command from changing modes and times of your files, from seeing your \
@@ -235,4 +238,59 @@ fn its_own_terminal_can_be_opened() {
     let output = finished(&mut cell.command(&["python3", "-c", opener, "--confine=landlock"]));
     let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(stdout.ends_with("one\r\ntwo\r\n") && output.status.success(), "{output:?}");
+}
+
+/// A process that has left the sandbox's lock behind could change the quarantine while it is taken over.
+#[test]
+fn nothing_outlives_the_command() {
+    let Some(cell) = Cell::new() else { return };
+    let script = "python3 - <<'END'\n\
+        import os, time\n\
+        child = os.fork()\n\
+        if child == 0:\n    \
+        os.setsid(); os.closerange(3, 256)\n    \
+        null = os.open('/dev/null', os.O_RDWR)\n    \
+        for number in range(3): os.dup2(null, number)\n    \
+        os.chdir('/'); time.sleep(600)\n\
+        open('pid', 'w').write(str(child))\n\
+        END\n";
+    let pid = || fs::read_to_string(cell.lab.at("box/pid")).unwrap().parse::<u32>().unwrap();
+    let output = cell.confined(&["--confine=landlock"], script);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(!is_alive(pid()));
+    let output = cell.free(script);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(is_alive(pid()), "no use to end it");
+    signal(pid(), Signal::KILL);
+}
+
+/// What a runner that is killed cannot put back any more, the next command does.
+#[test]
+fn a_pointer_that_was_replaced_is_put_back_after_a_kill() {
+    let Some(cell) = Cell::new() else { return };
+    let pointer = cell.lab.at("box/.git");
+    let before = fs::read(&pointer).unwrap();
+    let script = "rm .git; mkdir .git; echo $$ >pid; echo ready >ready; exec sleep 600";
+    let words = ["run", "--confine=landlock", "box", "--", "sh", "-c", script];
+    let mut runner = cell.sandbox(&words).stderr(Stdio::null()).spawn().unwrap();
+    assert_eq!(line_of(&cell.lab.at("box/ready")), "ready\n");
+    signal(runner.id(), Signal::KILL);
+    runner.wait().unwrap();
+    let list = || {
+        let output = finished(&mut cell.sandbox(&["list", "--names"]));
+        finished(&mut cell.sandbox(&["show", "box"]));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    // The command still runs, and may replace it again.
+    assert_eq!(list(), "");
+    assert!(pointer.is_dir());
+    let pid = fs::read_to_string(cell.lab.at("box/pid")).unwrap().trim_end().parse().unwrap();
+    signal(pid, Signal::KILL);
+    gone(pid);
+    let output = finished(&mut cell.sandbox(&["show", "box"]));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let lead = "warning: 'box': the command has replaced '.git' of its sandbox; it was written anew, and what stood there is '";
+    assert!(stderr.starts_with(lead), "{stderr}");
+    assert_eq!(fs::read(&pointer).unwrap(), before);
+    assert_eq!(list(), "");
 }

@@ -10,6 +10,7 @@ use crate::error::{Doing, Error, Result};
 use crate::git::Git;
 use crate::git::config::{self, Config};
 use crate::git::refs;
+use crate::lifecycle::recover::pointer;
 use crate::lifecycle::trash::{self, Trash};
 use crate::lifecycle::vault::{Stored, Vault};
 use crate::lifecycle::{background, recover};
@@ -122,7 +123,8 @@ impl Here {
 
     /// Takes over what confined commands left, if there is any and the repository lock is free.
     fn with_confined_work(self, args: &Args, out: &mut Out) -> Result<Here> {
-        let waits = |sandbox: &Sandbox| confined::is_waiting(&sandbox.entry);
+        let waits =
+            |sandbox: &Sandbox| confined::is_waiting(&sandbox.entry) || pointer::is_left(sandbox);
         if !self.sandboxes.iter().any(waits) {
             return Ok(self);
         }

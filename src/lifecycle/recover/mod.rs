@@ -1,6 +1,7 @@
 //! What a crash left is finished or undone by whichever command next takes the repository lock.
 
 pub mod half_made;
+pub mod pointer;
 
 use crate::lifecycle::quarantine::take;
 use crate::lifecycle::rename::{self, Renamer};
@@ -23,5 +24,6 @@ pub fn all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
         | rename::recover(&renamer, out)
         | merge::recover(trash, worktrees, out)
         | spare::recover(trash.repo, &trash.git, worktrees, out)
+        | pointer::put_back_all(&sandbox::all(worktrees, trash.place), out)
         | take::take_all(trash.repo, &trash.git, &sandbox::all(worktrees, trash.place), out)
 }

@@ -8,6 +8,10 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Signal, WaitOptions, wait};
 
 use super::files;
 use super::mounts::{SYSTEM, borrowed};
@@ -15,6 +19,7 @@ use super::policy::Policy;
 use super::wish::{Places, Wish};
 use crate::error::{Doing, Result};
 use crate::sandbox::record::Network;
+use crate::sys::signals::Target;
 use crate::sys::{file, path, random};
 
 /// What this level does not stop.
@@ -74,24 +79,68 @@ pub fn make_scratch(places: &Places) -> Result<()> {
     }
 }
 
+/// The file in a private git dir that holds the pointer as long as a command runs.
+const KEPT: &str = "sandbox.pointer";
+
+/// Makes us the parent of what the command leaves running.
+pub fn adopt() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+}
+
+/// Ends what the command has left running, as a namespace would: it could still write to the quarantine
+/// while that is taken over.
+pub fn end_the_rest() {
+    loop {
+        let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+        let children: Vec<u32> = lists
+            .flat_map(|list| list.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+            .collect();
+        if children.is_empty() {
+            return;
+        }
+        for child in children.into_iter().filter_map(Target::of) {
+            child.send(Signal::KILL);
+        }
+        while matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {}
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
 /// The pointer of a sandbox's folder as it was before the command.
 #[derive(Debug)]
 pub struct Pointer {
     path: PathBuf,
     bytes: Vec<u8>,
+    kept: PathBuf,
 }
 
 impl Pointer {
-    /// Remembers the pointer of a folder.
-    pub fn of(folder: &Path) -> Result<Pointer> {
-        let path = folder.join(".git");
+    /// Remembers the pointer of a folder, also for the case that we are killed.
+    pub fn of(folder: &Path, entry: &Path) -> Result<Pointer> {
+        let (path, kept) = (folder.join(".git"), entry.join(KEPT));
         let bytes = file::read_small(&path).at("read", &path)?;
-        Ok(Pointer { path, bytes })
+        file::replace(&kept, &bytes)?;
+        Ok(Pointer { path, bytes, kept })
+    }
+
+    /// The pointer that a runner which was killed has not put back, if there is one.
+    pub fn left(folder: &Path, entry: &Path) -> Option<Pointer> {
+        let (path, kept) = (folder.join(".git"), entry.join(KEPT));
+        let bytes = file::read_small(&kept).ok()?;
+        Some(Pointer { path, bytes, kept })
     }
 
     /// Writes the pointer anew if it is not what it was. What stands in its place is moved aside;
     /// nothing of it is deleted. Returns what to warn of.
     pub fn put_back(&self) -> Result<Option<String>> {
+        let warning = self.put_in_place()?;
+        let _ = fs::remove_file(&self.kept);
+        Ok(warning)
+    }
+
+    fn put_in_place(&self) -> Result<Option<String>> {
         let is_file = self.path.symlink_metadata().is_ok_and(|found| found.is_file());
         if is_file && file::read_small(&self.path).is_ok_and(|bytes| bytes == self.bytes) {
             return Ok(None);

@@ -39,6 +39,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+pub use self::alone::Pointer;
 #[cfg(not(target_os = "linux"))]
 use self::elsewhere::{calls, files};
 pub use self::wish::{Places, Wish};
@@ -107,7 +108,9 @@ impl Held {
     /// replaced the folder's pointer.
     pub fn close(self) -> Result<Option<String>> {
         drop(self.proxy);
-        self.pointer.map_or(Ok(None), |pointer| pointer.put_back())
+        let Some(pointer) = self.pointer else { return Ok(None) };
+        alone::end_the_rest();
+        pointer.put_back()
     }
 }
 
@@ -201,7 +204,8 @@ impl Walls {
         run.env_clear().envs(self.variables(command, &settings::home()?));
         run.envs(alone::variables(&self.places));
         run.current_dir(command.get_current_dir().unwrap_or(&self.places.folder));
-        let pointer = Some(alone::Pointer::of(&self.places.folder)?);
+        let pointer = Some(alone::Pointer::of(&self.places.folder, &self.places.entry)?);
+        alone::adopt();
         let held = Held { pointer, ..Held::default() };
         Ok(Confined { command: run, descriptors: Vec::new(), held })
     }
