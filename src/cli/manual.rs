@@ -363,7 +363,8 @@ What a confined command reaches: `on`, `off` or `hosts`. Default: on.
 
 `sandbox.confineHost`::
 A host that a confined command reaches with `hosts`: `api.example.com`, `*.example.com` or, for a port other
-than 443 and 80, `localhost:8080`. It can be given more than once.
+than 443 and 80, `localhost:8080`. It can be given more than once. A name that only a `*` matches does not lead
+to this machine or to a private network; name such a host in full.
 
 `sandbox.container`::
 The program that --container starts: `podman`, `docker` or a path. Default: podman where it is installed, else

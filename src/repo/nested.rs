@@ -48,6 +48,7 @@ pub fn look_inside(folder: &Path) -> std::io::Result<Inside> {
     let mut todo = vec![PathBuf::new()];
     while let Some(relative) = todo.pop() {
         let (mut git_parts, mut folders) = (0, Vec::new());
+        let (mut has_head, mut borrows) = (false, false);
         for entry in fs::read_dir(folder.join(&relative))? {
             let entry = entry?;
             let name = entry.file_name();
@@ -55,14 +56,19 @@ pub fn look_inside(folder: &Path) -> std::io::Result<Inside> {
                 if !relative.as_os_str().is_empty() {
                     inside.repositories.push(relative.clone());
                 }
-            } else if entry.file_type()?.is_dir() {
-                git_parts += u32::from(name == "objects" || name == "refs");
+                continue;
+            }
+            let kind = entry.file_type()?;
+            // Git follows a symlink there.
+            let holds = kind.is_dir() || kind.is_symlink();
+            git_parts += u32::from(holds && (name == "objects" || name == "refs"));
+            has_head |= !kind.is_dir() && name == "HEAD";
+            borrows |= !kind.is_dir() && name == "commondir";
+            if kind.is_dir() {
                 folders.push(relative.join(name));
-            } else {
-                git_parts += u32::from(name == "HEAD");
             }
         }
-        if git_parts == 3 && !relative.as_os_str().is_empty() {
+        if has_head && (git_parts == 2 || borrows) && !relative.as_os_str().is_empty() {
             inside.repositories.push(relative);
         } else {
             todo.append(&mut folders);

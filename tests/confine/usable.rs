@@ -319,3 +319,31 @@ fn no_git_is_started_in_a_repository_of_a_command_at_work() {
     ended(child);
     assert!(looked_into(), "once it has ended");
 }
+
+#[test]
+fn repositories_that_appear_are_told_in_whatever_shape() {
+    let Some(cell) = Cell::new() else { return };
+    let script = "git init -q --bare linked; mv linked/objects linked/hidden; ln -s hidden linked/objects; \
+        git init -q --bare parts; mkdir front; mv parts/HEAD front/HEAD; echo ../parts >front/commondir";
+    let told = |names: &[&str]| {
+        let folder = cell.lab.at("box");
+        let line = |name: &&str| {
+            let place = folder.join(name);
+            format!(
+                "warning: a repository appeared at '{}': git does there what its config says\n",
+                place.display()
+            )
+        };
+        names.iter().map(line).collect::<String>()
+    };
+    let output = cell.confined(&[], script);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(stderr, format!("{ON}{}", told(&["front", "linked"])));
+    // A second command must not make them known while the first has yet to be told.
+    let child = started(&cell, "git init -q third");
+    let output = cell.confined(&[], ":");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains(&told(&["third"])), "{stderr}");
+    signal(child.id(), Signal::TERM);
+    ended(child);
+}

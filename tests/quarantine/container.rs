@@ -56,7 +56,7 @@ fn a_container_gets_the_sandbox_and_nothing_else() {
          -v\n$ROOT/box/.git:$ROOT/box/.git:ro\n\
          -v\n$HOME/app/.git/worktrees/ID/confined:$HOME/app/.git\n\
          -v\n$HOME/app/.git/objects:$HOME/app/.git/base-objects:ro\n\
-         -v\n$HOME/app/.git/worktrees/ID/confined/worktrees/ID/commondir:\
+         -v\n$HOME/app/.git/worktrees/ID/commondir:\
          $HOME/app/.git/worktrees/ID/commondir:ro\n\
          --tmpfs\n/home/sandbox:rw,exec,mode=1777\n\
          -v\n$HOME/.gitconfig:/home/sandbox/.gitconfig:ro\n\

@@ -80,6 +80,8 @@ pub fn container(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<C
 /// Makes the quarantine of a sandbox or brings it up to date, for a command that is about to start. What
 /// an earlier one left is taken over first. While another command runs there, it stays as it is.
 pub fn prepare(here: &Here, sandbox: &Sandbox, borrow: Borrow, out: Out) -> Result<()> {
+    // What another command has left or is making would count as known from then on.
+    tell_nested(&sandbox.entry, out);
     nested::remember(&sandbox.entry, &sandbox.path)?;
     let lock = here.repo.lock(out)?;
     let git = here.repo.git.holding(lock.file());
@@ -91,15 +93,20 @@ pub fn mounts(here: &Here, sandbox: &Sandbox) -> Result<Vec<Mount>> {
     Quarantine::of(&here.repo, &here.repo.git, sandbox)?.mounts()
 }
 
-/// Takes over what a command that has ended did behind walls. Where another one still runs there, that
-/// is left to it.
-pub fn take_over(entry: &Path, out: Out) -> Result<()> {
+/// Warns of repositories that appeared in a sandbox since a confined command was started there.
+fn tell_nested(entry: &Path, out: Out) {
     for folder in nested::appeared(entry) {
         out.warn(&format!(
             "a repository appeared at '{}': git does there what its config says",
             folder.display()
         ));
     }
+}
+
+/// Takes over what a command that has ended did behind walls. Where another one still runs there, that
+/// is left to it.
+pub fn take_over(entry: &Path, out: Out) -> Result<()> {
+    tell_nested(entry, out);
     if !confined::is_waiting(entry) {
         return Ok(());
     }

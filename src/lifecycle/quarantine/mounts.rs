@@ -17,7 +17,8 @@ impl Quarantine<'_> {
             Mount::read_only(&folder.join(".git"), &folder.join(".git")),
             Mount::writable(&self.dir, common),
             Mount::read_only(&common.join("objects"), &common.join(BORROWED)),
-            Mount::read_only(&self.dir.join(&commondir), &common.join(&commondir)),
+            // Not the one inside, in whose place a command may have put a symlink.
+            Mount::read_only(&self.sandbox.entry.join("commondir"), &common.join(&commondir)),
         ];
         let odd = |mount: &&Mount| {
             let paths = [&mount.source, &mount.target];

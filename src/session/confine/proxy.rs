@@ -2,7 +2,7 @@
 //! other. It listens on a socket that is mounted into the command's view.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -163,7 +163,8 @@ fn is_named(pattern: &str, host: &str, port: u16) -> bool {
     is_name && ports.contains(&port)
 }
 
-/// Calls a host. A name that only a wildcard allows must not lead to this machine.
+/// Calls a host. A name that only a wildcard allows must not lead to this machine or a private network:
+/// a stranger may have made that name.
 fn connect(request: &Request, by_wildcard: bool) -> io::Result<TcpStream> {
     let addresses = (request.host.as_str(), request.port).to_socket_addrs()?;
     let mut last = io::Error::from(io::ErrorKind::HostUnreachable);
@@ -176,17 +177,26 @@ fn connect(request: &Request, by_wildcard: bool) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Whether an address is of this machine or its own link.
+/// Whether an address is of this machine, its own link or a private network.
 fn is_near(address: &SocketAddr) -> bool {
-    match address.ip() {
-        IpAddr::V4(ip) => ip.is_loopback() || ip.is_link_local() || ip.is_unspecified(),
-        IpAddr::V6(ip) => {
-            let mapped = ip.to_ipv4_mapped();
-            let mapped = mapped
-                .is_some_and(|ip| ip.is_loopback() || ip.is_link_local() || ip.is_unspecified());
-            ip.is_loopback() || ip.is_unicast_link_local() || ip.is_unspecified() || mapped
+    let ip = address.ip().to_canonical();
+    let near = match ip {
+        IpAddr::V4(ip) => {
+            // Of providers that share addresses among customers: 100.64.0.0/10.
+            let is_shared = ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64;
+            ip.is_loopback()
+                || ip.is_link_local()
+                || ip.is_unspecified()
+                || ip.is_private()
+                || is_shared
         }
-    }
+        IpAddr::V6(ip) => {
+            let is_private = ip.segments()[0] & 0xfe00 == 0xfc00;
+            ip.is_loopback() || ip.is_unicast_link_local() || ip.is_unspecified() || is_private
+        }
+    };
+    // Only an address of this machine can be bound.
+    near || UdpSocket::bind((ip, 0)).is_ok()
 }
 
 #[cfg(test)]
@@ -243,11 +253,24 @@ mod tests {
 
     #[test]
     fn this_machine_is_near() {
-        for near in
-            ["127.0.0.1:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "0.0.0.0:1", "169.254.169.254:1"]
-        {
+        for near in [
+            "127.0.0.1:1",
+            "[::1]:1",
+            "[::ffff:127.0.0.1]:1",
+            "0.0.0.0:1",
+            "169.254.169.254:1",
+            "10.1.2.3:1",
+            "172.16.0.1:1",
+            "192.168.1.1:1",
+            "100.64.0.1:1",
+            "[fd00::1]:1",
+            "[fe80::1]:1",
+            "[::ffff:10.0.0.1]:1",
+        ] {
             assert!(is_near(&near.parse().unwrap()), "{near}");
         }
-        assert!(!is_near(&"192.0.2.1:1".parse().unwrap()));
+        for far in ["192.0.2.1:1", "100.128.0.1:1", "[2001:db8::1]:1"] {
+            assert!(!is_near(&far.parse().unwrap()), "{far}");
+        }
     }
 }
