@@ -62,6 +62,16 @@ fn an_interrupt_in_a_hook_changes_nothing() {
     }
 }
 
+/// Its shell is gone only a moment after git is.
+#[test]
+fn an_interrupt_in_a_hook_that_ends_after_git_changes_nothing() {
+    let scene = Scene::diverged(Target::Here);
+    let lingers =
+        "{ trap '' INT; while kill -0 $PPID; do sleep 0.01; done; sleep 0.3; } >/dev/null 2>&1 &";
+    scene.test.script("app/.git/hooks/commit-msg", &format!("{lingers}\n{WAITS}"));
+    is_taken_back(&scene, &[], true);
+}
+
 #[test]
 fn an_interrupt_while_files_are_written_takes_them_back() {
     let scene = Scene::new(Target::Here);

@@ -10,6 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::checkout::Checkout;
 use super::hooks;
@@ -28,7 +29,7 @@ use crate::sandbox::journal::Why;
 use crate::sandbox::mark::MERGING;
 use crate::session::Session;
 use crate::sys::lock::Lock;
-use crate::sys::{crash_point, delete, file, random};
+use crate::sys::{crash_point, delete, file, random, signals};
 use crate::ui::progress;
 
 /// How the folder of one begins.
@@ -169,7 +170,7 @@ impl Scratch {
         let git = merge.repo.git.holding(repository.file());
         let trash = Trash { repo: merge.repo, git, place: merge.place, now: merge.now };
         let sandbox = Sandbox::in_trash(&self.path, &self.entry);
-        if !Processes::lazily().seen_in(&sandbox).is_empty() {
+        if !is_free(&sandbox) {
             return Ok(None);
         }
         crash_point::reached();
@@ -183,6 +184,18 @@ impl Scratch {
         }
         to_trash(&trash, merge.worktrees, &sandbox, lock).map(Some)
     }
+}
+
+/// Whether no process works in one. What an interrupt ends, as a hook, may take a moment to be gone.
+fn is_free(sandbox: &Sandbox) -> bool {
+    const MOMENT: Duration = Duration::from_millis(20);
+    let moments = if signals::check().is_err() { 100 } else { 1 };
+    (0..moments).any(|moment| {
+        if moment > 0 {
+            std::thread::sleep(MOMENT);
+        }
+        Processes::lazily().seen_in(sandbox).is_empty()
+    })
 }
 
 /// Folder and entry of a new one, under the repository lock.
