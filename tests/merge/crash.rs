@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::fixture::Test;
+use crate::fixture::again::Template;
 use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
 use crate::fixture::merge::{Scene, Target};
@@ -87,9 +88,10 @@ pub fn says(said: &str, folder: &Path, landed: bool) {
 
 fn at_every_step(target: Target, mode: &Mode) {
     let mut heard = BTreeSet::new();
+    let scene = scene(target, mode);
+    let (test, template) = (&scene.test, Template::of(&scene.test));
     for step in 1..MANY {
-        let scene = scene(target, mode);
-        let test = &scene.test;
+        template.bring_back(test);
         let (old, tip) = (scene.commit("dev"), scene.commit("box"));
         let (before, files) = (scene.state(), files_of_the_sandbox(test));
         let crashed = crashes(&scene, mode.words, step);
@@ -201,8 +203,10 @@ const BUSY: &str = "MM a\nA  added\n D file\n?? notes";
 #[test]
 fn a_crash_at_any_step_leaves_uncommitted_work_of_the_target() {
     let mut heard = BTreeSet::new();
+    let scene = busy_scene();
+    let template = Template::of(&scene.test);
     for step in 1..MANY {
-        let scene = busy_scene();
+        template.bring_back(&scene.test);
         let (old, before) = (scene.commit("dev"), scene.state());
         let crashed = crashes(&scene, &["--keep"], step);
         let said = next(&scene);

@@ -1,10 +1,11 @@
 //! A disk that is full at any step of a merge: afterwards the target is as it was, or merged.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use super::crash::next;
+use crate::fixture::again::Template;
 use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
 use crate::fixture::merge::{Scene, Target};
@@ -42,29 +43,30 @@ fn target(scene: &Scene) -> String {
 }
 
 /// Merges with ever more room on the file system of a folder, until it succeeds.
-fn with_ever_more_room(scene: impl Fn() -> Scene, folder: impl Fn(&Scene) -> PathBuf) {
+fn with_ever_more_room(scene: &Scene, folder: &Path) {
+    let test = &scene.test;
+    for (name, pages) in [("dir/big", 3), ("z", 1)] {
+        write(&scene.path.join(name), &"text\n".repeat(pages * 1000));
+    }
+    write(&scene.path.join("b"), "changed\n");
+    test.git_in(&scene.path, &["add", "--all"]);
+    test.git_in(&scene.path, &["commit", "--quiet", "-m", "more"]);
+    write(&test.app().join("a"), "staged\n");
+    test.git(&["add", "a"]);
+    write(&test.app().join("a"), "unstaged\n");
+    let template = Template::of(test);
     let (mut pages, mut failures) = (0, 0);
     while pages < MANY {
-        let scene = scene();
-        let test = &scene.test;
-        for (name, pages) in [("dir/big", 3), ("z", 1)] {
-            write(&scene.path.join(name), &"text\n".repeat(pages * 1000));
-        }
-        write(&scene.path.join("b"), "changed\n");
-        test.git_in(&scene.path, &["add", "--all"]);
-        test.git_in(&scene.path, &["commit", "--quiet", "-m", "more"]);
-        write(&test.app().join("a"), "staged\n");
-        test.git(&["add", "a"]);
-        write(&test.app().join("a"), "unstaged\n");
-        let mount = on_its_own(&folder(&scene));
+        template.bring_back(test);
+        let mount = on_its_own(folder);
         test.git(&["status"]);
         test.git_in(&scene.path, &["status"]);
-        let (old, before, aim) = (scene.commit("dev"), scene.state(), target(&scene));
+        let (old, before, aim) = (scene.commit("dev"), scene.state(), target(scene));
         leave(&mount, pages);
         let output = test.run(&["merge", "box", "--keep"]).output();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         leave(&mount, MANY);
-        let told = next(&scene);
+        let told = next(scene);
         let landed = scene.commit("dev") != old;
         assert!(landed || !output.status.success(), "{said}{told}");
         scene.nothing_is_left();
@@ -74,7 +76,7 @@ fn with_ever_more_room(scene: impl Fn() -> Scene, folder: impl Fn(&Scene) -> Pat
             assert_eq!(fs::read_to_string(test.app().join("a")).unwrap(), "unstaged\n");
         } else if told.contains("left by an interrupted merge, to the trash\n") {
             // The scratch has files that were cut short.
-            same(&target(&scene), &aim);
+            same(&target(scene), &aim);
         } else {
             same(&scene.state(), &before);
         }
@@ -91,15 +93,24 @@ fn with_ever_more_room(scene: impl Fn() -> Scene, folder: impl Fn(&Scene) -> Pat
 
 #[test]
 fn a_full_disk_of_the_repository_at_any_step_of_a_fast_forward() {
-    alone(|| with_ever_more_room(|| Scene::new(Target::Here), |scene| scene.test.app()));
+    alone(|| {
+        let scene = Scene::new(Target::Here);
+        with_ever_more_room(&scene, &scene.test.app());
+    });
 }
 
 #[test]
 fn a_full_disk_of_the_repository_at_any_step_of_a_merge() {
-    alone(|| with_ever_more_room(|| Scene::diverged(Target::Here), |scene| scene.test.app()));
+    alone(|| {
+        let scene = Scene::diverged(Target::Here);
+        with_ever_more_room(&scene, &scene.test.app());
+    });
 }
 
 #[test]
 fn a_full_disk_of_the_sandboxes_at_any_step_of_a_merge() {
-    alone(|| with_ever_more_room(|| Scene::diverged(Target::Here), |scene| scene.test.root()));
+    alone(|| {
+        let scene = Scene::diverged(Target::Here);
+        with_ever_more_room(&scene, &scene.test.root());
+    });
 }

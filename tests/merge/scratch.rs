@@ -94,7 +94,7 @@ fn it_has_the_settings_of_the_targets_checkout_and_not_of_this_one() {
         let test = &scene.test;
         let dev = scene.dev.clone().unwrap();
         test.git(&["config", "extensions.worktreeConfig", "true"]);
-        test.git_in(&dev, &["sparse-checkout", "set", "dir"]);
+        test.git_in(&dev, &["sparse-checkout", "set", "--cone", "dir"]);
         test.git_in(&dev, &["config", "--worktree", "user.name", "Target"]);
         test.git_in(&scene.path, &["config", "--worktree", "user.name", "Box"]);
         test.run_in(&scene.path, &["merge", "--keep"]).stderr(MERGED).ok();

@@ -129,8 +129,8 @@ fn an_index_of_another_form_is_no_donors() {
     for words in [
         &["update-index", "--index-version=4"][..],
         &["update-index", "--split-index"],
-        &["sparse-checkout", "set", "in"],
-        &["sparse-checkout", "set", "--sparse-index", "in"],
+        &["sparse-checkout", "set", "--cone", "in"],
+        &["sparse-checkout", "set", "--cone", "--sparse-index", "in"],
     ] {
         let test = repository(&[]);
         test.git(words);

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::fixture::Test;
+use crate::fixture::again::Template;
 use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
 use crate::fixture::repository::{Format, make_relative, repository};
@@ -34,6 +35,7 @@ enum Variant {
 /// A sandbox with every sort of file, and how it was.
 struct Scene {
     test: Test,
+    template: Template,
     files: String,
     state: String,
     main: String,
@@ -66,7 +68,16 @@ impl Scene {
         let state = state(&test, &path);
         let main = main_checkout(&test);
         let commits = reflog(&test, &path);
-        Scene { test, files, state, main, commits }
+        let template = Template::of(&test);
+        Scene { test, template, files, state, main, commits }
+    }
+
+    /// Brings everything back to how it was. The indexes know other files then.
+    #[track_caller]
+    fn again(&mut self) {
+        self.template.bring_back(&self.test);
+        self.state = state(&self.test, &self.test.at("box"));
+        self.main = main_checkout(&self.test);
     }
 
     /// Runs a command that dies at a step. Whether it did; otherwise it must have succeeded.
@@ -127,8 +138,9 @@ impl Scene {
 
 /// Crashes removal at every step, with something done before the next command.
 fn crash_rm(variant: Variant, between: fn(&Test)) {
+    let mut scene = Scene::new(variant);
     for step in 1..MANY {
-        let scene = Scene::new(variant);
+        scene.again();
         let crashed = scene.crashes(&["rm", "--force", "--force", "box"], step);
         between(&scene.test);
         scene.files_are_somewhere();
@@ -145,8 +157,9 @@ fn crash_rm(variant: Variant, between: fn(&Test)) {
 
 /// Crashes restore at every step, with something done before the next command.
 fn crash_restore(variant: Variant, between: fn(&Test)) {
+    let mut scene = Scene::new(variant);
     for step in 1..MANY {
-        let scene = Scene::new(variant);
+        scene.again();
         scene.succeeds(&["rm", "--force", "--force", "box"]);
         let crashed = scene.crashes(&["restore", "box"], step);
         between(&scene.test);
@@ -164,9 +177,10 @@ fn crash_restore(variant: Variant, between: fn(&Test)) {
 
 /// Crashes a command at every step, and the recovery at every step too.
 fn crash_recovery(variant: Variant, words: &[&str], prepare: fn(&Scene)) {
+    let mut scene = Scene::new(variant);
     for step in 1..MANY {
         for next in 1..MANY {
-            let scene = Scene::new(variant);
+            scene.again();
             prepare(&scene);
             let crashed = scene.crashes(words, step);
             let again = scene.crashes(&["new", "other"], next);
@@ -248,12 +262,14 @@ fn a_crash_of_the_recovery_from_restore_loses_nothing() {
 
 #[test]
 fn a_crash_of_restore_under_another_name_loses_nothing() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    submodule(&test, &path);
+    commit(&test, &path.join("sub"), "file", "mine\n");
+    write(&path.join("sub/new"), "mine too\n");
+    let template = Template::of(&test);
     for step in 1..MANY {
-        let test = repository(Format::Files).unwrap();
-        let path = test.new_sandbox(&["box"]);
-        submodule(&test, &path);
-        commit(&test, &path.join("sub"), "file", "mine\n");
-        write(&path.join("sub/new"), "mine too\n");
+        template.bring_back(&test);
         let status = |path: &Path| test.git_in(path, &["status", "--porcelain=v2", "--branch"]);
         let before = (status(&path), status(&path.join("sub")));
         assert!(test.run(&["rm", "--force", "box"]).output().status.success());
@@ -276,8 +292,9 @@ fn a_crash_of_restore_under_another_name_loses_nothing() {
 #[test]
 fn a_commit_made_after_a_crash_of_restore_stays_checked_out() {
     let mut seen = 0;
+    let mut scene = Scene::new(Variant::Locked);
     for step in 1..MANY {
-        let scene = Scene::new(Variant::Locked);
+        scene.again();
         let path = scene.test.at("box");
         scene.succeeds(&["rm", "--force", "--force", "box"]);
         let crashed = scene.crashes(&["restore", "box"], step);
@@ -307,9 +324,10 @@ fn a_commit_made_after_a_crash_of_restore_stays_checked_out() {
 
 #[test]
 fn every_other_command_that_changes_something_recovers_too() {
+    let mut scene = Scene::new(Variant::Detached);
     for words in [&["rm", "other"][..], &["restore", "other"]] {
         for step in 1..MANY {
-            let scene = Scene::new(Variant::Detached);
+            scene.again();
             scene.succeeds(&["new", "other"]);
             if words[0] == "restore" {
                 scene.succeeds(&["rm", "other"]);
@@ -333,8 +351,9 @@ fn every_other_command_that_changes_something_recovers_too() {
 
 #[test]
 fn looking_after_a_crash_changes_nothing() {
+    let mut scene = Scene::new(Variant::Locked);
     for step in 1..MANY {
-        let scene = Scene::new(Variant::Locked);
+        scene.again();
         let crashed = scene.crashes(&["rm", "--force", "--force", "box"], step);
         let before = tree(&scene.test.home, &[]);
         for words in
@@ -354,8 +373,9 @@ fn looking_after_a_crash_changes_nothing() {
 /// HEAD back, and nobody may forget where it was.
 #[test]
 fn a_restore_that_cannot_be_completed_is_not_removed_again() {
+    let mut scene = Scene::new(Variant::Locked);
     for step in 1..MANY {
-        let scene = Scene::new(Variant::Locked);
+        scene.again();
         let test = &scene.test;
         scene.succeeds(&["rm", "--force", "--force", "box"]);
         assert!(scene.crashes(&["restore", "box"], step), "HEAD was never detached at its place");
@@ -382,13 +402,15 @@ fn a_restore_that_cannot_be_completed_is_not_removed_again() {
 /// Once its reflog has expired, only the kept ref holds a commit that was amended away.
 #[test]
 fn a_crash_of_restore_after_its_reflog_expired_loses_no_commit() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    commit(&test, &path, "file", "amended away\n");
+    let old = test.git_in(&path, &["rev-parse", "HEAD"]);
+    test.git_in(&path, &["commit", "--quiet", "--amend", "-m", "new"]);
+    test.git_in(&path, &["update-ref", "-d", "ORIG_HEAD"]);
+    let template = Template::of(&test);
     for step in 1..MANY {
-        let test = repository(Format::Files).unwrap();
-        let path = test.new_sandbox(&["box"]);
-        commit(&test, &path, "file", "amended away\n");
-        let old = test.git_in(&path, &["rev-parse", "HEAD"]);
-        test.git_in(&path, &["commit", "--quiet", "--amend", "-m", "new"]);
-        test.git_in(&path, &["update-ref", "-d", "ORIG_HEAD"]);
+        template.bring_back(&test);
         assert!(test.run(&["rm", "box"]).output().status.success());
         test.git(&["reflog", "expire", "--expire=now", "--expire-unreachable=now", "--all"]);
         let run = test.run(&["restore", "box"]).env("GIT_SANDBOX_CRASH_AT", step.to_string());
@@ -407,8 +429,9 @@ fn a_crash_of_restore_after_its_reflog_expired_loses_no_commit() {
 
 /// After the crash, and before the next command, somebody does this to the repository.
 fn after_a_crash_of_rm(between: fn(&Test), check: fn(&Test, &str)) {
+    let mut scene = Scene::new(Variant::Detached);
     for step in 1..MANY {
-        let scene = Scene::new(Variant::Detached);
+        scene.again();
         let test = &scene.test;
         test.git_in(&test.at("box"), &["checkout", "--quiet", "-B", "mine"]);
         let files = tree(&test.at("box"), &[".git"]);

@@ -4,6 +4,7 @@
 use std::fs;
 
 use crate::fixture::Test;
+use crate::fixture::again::Template;
 use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
 use crate::fixture::repository::{Format, repository};
@@ -16,6 +17,7 @@ const MANY: u32 = 50;
 /// A sandbox `old` with work in it, and one that started from it.
 struct Scene {
     test: Test,
+    template: Template,
     files: String,
     head: String,
 }
@@ -33,7 +35,14 @@ impl Scene {
         write(&path.join("a"), "unstaged\n");
         write(&path.join("new"), "untracked\n");
         let files = tree(&path, &[".git"]);
-        Some(Scene { test, files, head })
+        let template = Template::of(&test);
+        Some(Scene { test, template, files, head })
+    }
+
+    /// Brings everything back to how it was.
+    #[track_caller]
+    fn again(&self) {
+        self.template.bring_back(&self.test);
     }
 
     /// The sandbox is whole, under this name and no other.
@@ -88,8 +97,9 @@ fn a_crash_at_any_step_is_undone_or_completed() {
         [(Format::Files, false), (Format::Files, true), (Format::Reftable, false)]
     {
         let mut outcomes = Vec::new();
+        let Some(scene) = Scene::new(format, with_submodule) else { continue };
         for step in 1..MANY {
-            let Some(scene) = Scene::new(format, with_submodule) else { break };
+            scene.again();
             if !scene.test.run(&["rename", "old", "fresh"]).crashes_at(step) {
                 scene.is_called("fresh", "old");
                 assert!(step > 8, "only {step} steps");
@@ -145,9 +155,10 @@ fn doctor_finds_and_mends_it() {
 
 #[test]
 fn a_crash_while_it_is_mended_is_mended_too() {
+    let scene = Scene::new(Format::Files, false).unwrap();
     for step in [5, 6, 7] {
         for again in 1..MANY {
-            let scene = Scene::new(Format::Files, false).unwrap();
+            scene.again();
             assert!(scene.test.run(&["rename", "old", "fresh"]).crashes_at(step));
             let crashed = scene.test.run(&["reap"]).crashes_at(again);
             let name = scene.mended();
@@ -162,8 +173,9 @@ fn a_crash_while_it_is_mended_is_mended_too() {
 
 #[test]
 fn work_after_a_crash_goes_with_the_sandbox() {
+    let mut scene = Scene::new(Format::Files, false).unwrap();
     for step in 1..MANY {
-        let scene = Scene::new(Format::Files, false).unwrap();
+        scene.again();
         let crashed = scene.test.run(&["rename", "old", "fresh"]).crashes_at(step);
         let path = ["old", "fresh"].map(|name| scene.test.at(name)).into_iter();
         let path = path.into_iter().find(|path| path.exists()).unwrap();
@@ -171,9 +183,8 @@ fn work_after_a_crash_goes_with_the_sandbox() {
         if !scene.test.git(&["worktree", "list"]).contains(path.to_str().unwrap()) {
             continue;
         }
-        let head = scene.test.commit(&path, "later", "later");
-        let files = tree(&path, &[".git"]);
-        let scene = Scene { files, head, ..scene };
+        scene.head = scene.test.commit(&path, "later", "later");
+        scene.files = tree(&path, &[".git"]);
         let name = scene.mended();
         scene.is_called(name, other(name));
         if !crashed {
@@ -184,8 +195,9 @@ fn work_after_a_crash_goes_with_the_sandbox() {
 
 #[test]
 fn a_prune_in_the_middle_drops_nothing() {
+    let scene = Scene::new(Format::Files, false).unwrap();
     for step in 1..MANY {
-        let scene = Scene::new(Format::Files, false).unwrap();
+        scene.again();
         let crashed = scene.test.run(&["rename", "old", "fresh"]).crashes_at(step);
         scene.test.git(&["worktree", "prune", "--expire=now"]);
         scene.test.git(&["gc", "--prune=now", "--quiet"]);

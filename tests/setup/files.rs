@@ -194,9 +194,14 @@ fn a_file_of_somebody_else_is_never_touched() {
 #[test]
 fn a_home_that_cannot_be_written_to_is_an_error() {
     let home = Home::new();
+    let folders = ["", ".cargo", ".cargo/bin"];
+    // Whatever the umask made of them.
+    for path in folders.into_iter().chain([".cargo/bin/git-sandbox"]) {
+        chmod(&home.path(path), 0o755);
+    }
     let before = home.tree();
     let mut command = home.command(&[]);
-    for folder in ["", ".cargo", ".cargo/bin"] {
+    for folder in folders {
         chmod(&home.path(folder), 0o555);
     }
     if home.test.am_root() {
@@ -205,7 +210,7 @@ fn a_home_that_cannot_be_written_to_is_an_error() {
     }
     let error = "error: cannot create '$HOME/.cargo/share/man/man1': permission denied\n";
     home.test.run_command(command).stderr(error).code(1);
-    for folder in ["", ".cargo", ".cargo/bin"] {
+    for folder in folders {
         chmod(&home.path(folder), 0o755);
     }
     assert_eq!(home.tree(), before);

@@ -126,7 +126,7 @@ fn sparse_patterns_are_as_without() {
     let app = test.app();
     test.commit(&app, "in/file", "in\n");
     test.commit(&app, "out/file", "out\n");
-    test.git(&["sparse-checkout", "set", "in"]);
+    test.git(&["sparse-checkout", "set", "--cone", "in"]);
     let spares = Spares::of(test, 1);
     same_as_without(&spares, &["NAME"]);
     assert_eq!(names_in(&spares.at("taken")), [".git", "file", "in"]);

@@ -181,7 +181,7 @@ fn other_attributes_make_spares_outdated() {
 fn other_sparse_patterns_make_spares_outdated() {
     is_outdated(
         |test| drop(test.commit(&test.app(), "dir/file", "x\n")),
-        |test| drop(test.git(&["sparse-checkout", "set", "dir"])),
+        |test| drop(test.git(&["sparse-checkout", "set", "--cone", "dir"])),
     );
 }
 
