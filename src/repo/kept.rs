@@ -10,7 +10,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::git::{Git, porcelain};
+use crate::git::{Git, porcelain, refs};
 use crate::repo::held::{Held, held_by, protected_by};
 use crate::repo::unreached::Unreached;
 use crate::repo::{Repo, kept_pack};
@@ -90,6 +90,20 @@ pub fn keep_all(
     }
     verify(git, held)?;
     Ok(commit)
+}
+
+/// The ref of an item.
+pub fn name(id: &str) -> String {
+    format!("{KEPT}{id}")
+}
+
+/// Whether this commit is all there is to keep, so that the ref of a new item is the commit itself. Where
+/// refs are in tables a ref of the worktree's own is not changed together with one that all share.
+pub fn is_all(repo: &Repo, held: &Held, head: &str) -> bool {
+    held.is_commits_only()
+        && held.commits.iter().all(|id| id == head)
+        && !repo.is_reftable()
+        && !kept_pack::is_mirrored(&repo.config)
 }
 
 /// A `gc --prune=now` beside us may have taken a file before the ref was there.
@@ -268,7 +282,9 @@ pub fn let_go_if_held(
     if !held.files.is_empty() || !held.tags.is_empty() {
         return Ok(());
     }
-    let protected = protected_by(entry);
+    let mut protected = protected_by(entry);
+    // Most often it is on a branch whose tip that is.
+    protected.extend(refs::tip_of_head(common, entry));
     let lost: BTreeSet<String> = kept.parents.difference(&protected).cloned().collect();
     match Unreached::among(git, common, &lost)?.count(&lost) {
         0 => let_go(git, common, id),

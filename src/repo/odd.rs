@@ -121,7 +121,7 @@ fn is_being_pruned(entry: &Path) -> bool {
     const WORDS: [&[u8]; 3] = [b"gc", b"maintenance", b"prune"];
     let common = entry.ancestors().nth(2).unwrap_or(entry);
     let main = common.parent().unwrap_or(common);
-    let is_here = |path: &PathBuf| {
+    let is_here = |path: &Path| {
         let points_here =
             |folder: &Path| folder_points_to(folder).is_some_and(|it| it.starts_with(common));
         path.starts_with(main) || path.ancestors().any(points_here)

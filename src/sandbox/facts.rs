@@ -165,8 +165,9 @@ fn all_ignored(git: &Git, paths: Vec<PathBuf>) -> Option<Vec<PathBuf>> {
         return None;
     }
     let named = paths.iter().flat_map(|path| [path.as_os_str().as_bytes(), b"\0"]);
-    let answer =
-        git.look(["check-ignore", "-z", "--stdin"]).ask_with(named.collect::<Vec<_>>().concat());
+    // None of them is in the index: git need not read it.
+    let call = git.look(["check-ignore", "--no-index", "-z", "--stdin"]);
+    let answer = call.ask_with(named.collect::<Vec<_>>().concat());
     let told = porcelain::paths(&answer.ok().filter(Answer::ok)?.stdout);
     (told == paths).then_some(paths)
 }

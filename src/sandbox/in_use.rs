@@ -95,7 +95,7 @@ impl Processes {
         // What the kernel prints is plain: bytes are enough, and there may be a thousand sandboxes.
         let folder: PathBuf = sandbox.path.components().collect();
         let folder = folder.as_os_str().as_bytes();
-        let is_inside = |path: &PathBuf| {
+        let is_inside = |path: &Path| {
             let rest = path.as_os_str().as_bytes().strip_prefix(folder);
             rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
         };
@@ -117,7 +117,7 @@ impl Processes {
     /// Who sits in this sandbox's folder, our callers aside, whether or not they hold its lock.
     pub fn others_in(&self, sandbox: &Sandbox) -> Vec<User> {
         let Found { processes, callers } = self.found();
-        let is_inside = |path: &PathBuf| path.starts_with(&sandbox.path);
+        let is_inside = |path: &Path| path.starts_with(&sandbox.path);
         let sits = |process: &&Process| {
             !callers.contains(&process.pid) && process.paths.iter().any(is_inside)
         };
@@ -205,12 +205,12 @@ pub fn lost(common: &Path, sandboxes: &[Sandbox]) -> Vec<Lost> {
     let known: HashSet<PathBuf> =
         sandboxes.iter().map(|sandbox| lock_path(&sandbox.entry)).collect();
     let places = ["worktrees", "sandbox"].map(|name| common.join(name));
-    let is_lock = |path: &&PathBuf| {
+    let is_lock = |path: &&Path| {
         let folder = path.parent().and_then(Path::parent);
         path.ends_with(LOCK) && folder.is_some_and(|folder| places.iter().any(|it| it == folder))
     };
-    let open = all.iter().flat_map(|process| &process.paths).filter(is_lock);
-    let locks: BTreeSet<&PathBuf> = open.filter(|lock| !known.contains(*lock)).collect();
+    let open = all.iter().flat_map(|process| process.paths.iter()).filter(is_lock);
+    let locks: BTreeSet<&Path> = open.filter(|lock| !known.contains(*lock)).collect();
     let lost = locks.into_iter().filter_map(|lock| {
         let entry = lock.parent()?.to_owned();
         let name = without_hash(&entry.file_name()?.to_string_lossy()).to_owned();
@@ -280,9 +280,6 @@ fn is_upkeep(process: &Process) -> bool {
         && words.take(3).eq([&b"maintenance"[..], b"run", b"--auto"])
 }
 
-/// Some of the pipes of a process.
-type Ends<'a> = &'a dyn Fn(&Process) -> Vec<PathBuf>;
-
 /// Our ancestors, and the rest of the pipeline that we are in: what is connected to us by pipes,
 /// upstream or downstream, and in our process group. A neighbour that only writes to the pipe that
 /// we write to is none of it. A copy of our shell that has not become its command yet has its pipes
@@ -302,21 +299,22 @@ fn callers(all: &[Process]) -> HashSet<u32> {
         false => Vec::new(),
     };
     let output = |process: &Process| {
-        process.pipes[1..].iter().flatten().cloned().chain(more(process)).collect()
+        process.pipes[1..].iter().flatten().copied().chain(more(process)).collect()
     };
     let input = |process: &Process| {
-        process.pipes[..1].iter().flatten().cloned().chain(more(process)).collect()
+        process.pipes[..1].iter().flatten().copied().chain(more(process)).collect()
     };
-    let directions: [(Ends, Ends); 2] = [(&output, &input), (&input, &output)];
-    for (ours, theirs) in directions {
-        let mut todo = vec![we];
+    let group = all.iter().filter(|other| other.group == we.group);
+    let group: Vec<(u32, [Vec<u64>; 2])> =
+        group.map(|other| (other.pid, [input(other), output(other)])).collect();
+    for (ours, theirs) in [(1, 0), (0, 1)] {
+        let mut todo: Vec<_> = group.iter().filter(|(pid, _)| *pid == we.pid).collect();
         let mut seen = HashSet::from([we.pid]);
-        while let Some(process) = todo.pop() {
-            let pipes = ours(process);
-            let next = |other: &&Process| {
-                other.group == we.group && theirs(other).iter().any(|pipe| pipes.contains(pipe))
+        while let Some((_, ends)) = todo.pop() {
+            let next = |(_, other): &&(u32, [Vec<u64>; 2])| {
+                other[theirs].iter().any(|pipe| ends[ours].contains(pipe))
             };
-            todo.extend(all.iter().filter(next).filter(|other| seen.insert(other.pid)));
+            todo.extend(group.iter().filter(next).filter(|(pid, _)| seen.insert(*pid)));
         }
         found.extend(seen);
     }

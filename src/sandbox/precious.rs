@@ -20,10 +20,11 @@ pub fn files(
     main: Option<&Path>,
 ) -> Result<Vec<PathBuf>> {
     let is_file = |path: &&PathBuf| !path.as_os_str().as_bytes().ends_with(b"/");
-    let files: Vec<&PathBuf> = ignored.iter().filter(is_file).collect();
+    let mut files: Vec<&PathBuf> = ignored.iter().filter(is_file).collect();
     let mut patterns: Vec<&str> = config.all("sandbox.precious").collect();
     if patterns.is_empty() {
         patterns = DEFAULT.to_vec();
+        files.retain(|path| may_match(path));
     }
     let patterns: Vec<String> =
         patterns.iter().map(|pattern| format!("--exclude={pattern}")).collect();
@@ -37,6 +38,14 @@ pub fn files(
     Ok(precious)
 }
 
+/// Whether one of our own patterns may match a path or a folder above it, in whatever case: none does
+/// unless what is between its stars is in there.
+fn may_match(path: &Path) -> bool {
+    let text = path.as_os_str().as_bytes().to_ascii_lowercase();
+    let has = |word: &[u8]| text.windows(word.len()).any(|window| window == word);
+    DEFAULT.iter().any(|pattern| has(pattern.trim_matches('*').as_bytes()))
+}
+
 /// Whether the main worktree has the very same file, from which it was copied.
 fn is_copy(folder: &Path, main: Option<&Path>, path: &Path) -> bool {
     let Some(main) = main else { return false };
@@ -44,4 +53,22 @@ fn is_copy(folder: &Path, main: Option<&Path>, path: &Path) -> bool {
     let (ours, theirs) = (folder.join(path), main.join(path));
     let same = || fs::read(&ours).ok().is_some_and(|bytes| fs::read(&theirs).ok() == Some(bytes));
     plain(&ours) && plain(&theirs) && same()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn git_is_asked_about_every_path_that_may_match() {
+        let may = |path: &str| may_match(Path::new(path));
+        for path in
+            [".env", "a/.env.local", "db.sqlite3-wal", "a.pem/b.o", "B.KEY", ".ENV", "x.Local"]
+        {
+            assert!(may(path), "{path}");
+        }
+        for path in ["a.o", "target/debug/x", "env", "key", "pem.txt", "local/sqlite"] {
+            assert!(!may(path), "{path}");
+        }
+    }
 }

@@ -6,8 +6,8 @@
 //! is asked.
 
 use std::collections::HashSet;
-use std::ffi::{CStr, CString, OsString};
-use std::ops::Range;
+use std::ffi::{CStr, OsString};
+use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use std::thread;
 use rustix::fs::{AtFlags, CWD, Dir, DirEntry, FileType, Mode, OFlags, Stat, openat, statat};
 
 use crate::git::index::{Index, Seen};
+use crate::sys::names;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// Deeper than any checkout.
@@ -112,18 +113,8 @@ fn collect<'a>(
 fn others(top: &OwnedFd, index: &Index, folder: &Folder) -> Option<Vec<PathBuf>> {
     let handle = open(top, folder.path)?;
     let lead = folder.path.len();
-    let (mut files, mut folders) = (Vec::new(), Vec::new());
-    for entry in Dir::read_from(&handle).ok()? {
-        let entry = entry.ok()?;
-        let name = entry.file_name();
-        match (name.to_bytes(), entry.file_type()) {
-            (b"." | b"..", _) => {}
-            (b".git", FileType::RegularFile) if folder.path.is_empty() => {}
-            (b".git", _) | (_, FileType::Unknown) => return None,
-            (_, FileType::Directory) => folders.push(name.to_owned()),
-            _ => files.push(name.to_owned()),
-        }
-    }
+    let (mut files, mut folders) = (0, 0);
+    read(&handle, folder, |_, is_folder| if is_folder { folders += 1 } else { files += 1 })?;
     let as_written = |number: &usize| is_file_as_written(&handle, index, *number, lead);
     let empty =
         |number: &usize| index.name(*number, lead).is_some_and(|name| is_empty(&handle, name));
@@ -132,22 +123,38 @@ fn others(top: &OwnedFd, index: &Index, folder: &Folder) -> Option<Vec<PathBuf>>
     }
     // Each of its own was seen: as many as there are means that there are no others.
     let known = folder.folders.len() + folder.submodules.len();
-    if files.len() == folder.files.len() && folders.len() == known {
+    if files == folder.files.len() && folders == known {
         return Some(Vec::new());
     }
     let of_index = |number: &usize| &index.path(*number)[lead..];
     let mine: HashSet<&[u8]> = folder.files.iter().map(of_index).collect();
     let inner = folder.submodules.iter().map(of_index).chain(folder.folders.iter().copied());
     let inner: HashSet<&[u8]> = inner.collect();
-    let is_file = |name: &&CString| !mine.contains(name.to_bytes());
-    let is_folder = |name: &&CString| !inner.contains(name.to_bytes());
-    let path = |name: &CString, end: &[u8]| {
-        let bytes = [folder.path, name.to_bytes(), end].concat();
-        PathBuf::from(OsString::from_vec(bytes))
-    };
-    let files = files.iter().filter(is_file).map(|name| path(name, b""));
-    let folders = folders.iter().filter(is_folder).map(|name| path(name, b"/"));
-    Some(files.chain(folders).collect())
+    let mut found = Vec::new();
+    read(&open(top, folder.path)?, folder, |name, is_folder| {
+        let (known, end) = if is_folder { (&inner, &b"/"[..]) } else { (&mine, &b""[..]) };
+        if !known.contains(name) {
+            let bytes = [folder.path, name, end].concat();
+            found.push(PathBuf::from(OsString::from_vec(bytes)));
+        }
+    })?;
+    Some(found)
+}
+
+/// Tells every name in a folder, and whether it is one of a folder. `None` where that is not known, or
+/// where there is a repository.
+fn read(handle: &OwnedFd, folder: &Folder, mut tell: impl FnMut(&[u8], bool)) -> Option<()> {
+    let mut fine = true;
+    let told = names::each(handle, |name, kind| {
+        match (name.to_bytes(), kind) {
+            (b"." | b"..", _) => {}
+            (b".git", FileType::RegularFile) if folder.path.is_empty() => {}
+            (b".git", _) | (_, FileType::Unknown) => fine = false,
+            (name, kind) => tell(name, kind == FileType::Directory),
+        }
+        if fine { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    told.ok().filter(|()| fine)
 }
 
 fn is_empty(folder: &OwnedFd, name: &CStr) -> bool {
@@ -190,10 +197,9 @@ fn is_settled(index: &Index, seen: &Seen, stat: &Stat) -> bool {
 }
 
 fn open(top: &OwnedFd, path: &[u8]) -> Option<OwnedFd> {
-    let steps = path.split(|byte| *byte == b'/').filter(|step| !step.is_empty());
-    steps.chain([&b"."[..]]).try_fold(None, |at: Option<OwnedFd>, step| {
-        let step = CString::new(step).ok()?;
-        let next = openat(at.as_ref().unwrap_or(top), &step, FOLDER, Mode::empty()).ok()?;
+    let path = path.strip_suffix(b"/").unwrap_or(b".");
+    path.split(|byte| *byte == b'/').try_fold(None, |at: Option<OwnedFd>, step| {
+        let next = openat(at.as_ref().unwrap_or(top), step, FOLDER, Mode::empty()).ok()?;
         Some(Some(next))
     })?
 }

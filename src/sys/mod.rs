@@ -11,6 +11,7 @@ pub mod fuzz;
 pub mod group;
 pub mod lock;
 pub mod mounts;
+pub mod names;
 pub mod path;
 pub mod process;
 pub mod processes;

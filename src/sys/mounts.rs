@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 /// A place where a file system, or a folder of one, is mounted.
@@ -47,7 +47,7 @@ pub fn has_twice(mounts: &[Mount]) -> bool {
 pub fn other_paths(path: &Path, theirs: &[Mount], ours: &[Mount]) -> Vec<PathBuf> {
     let depth = |mount: &&Mount| mount.point.as_os_str().len();
     // Of several at one point the last is seen.
-    let holding = theirs.iter().filter(|mount| path.starts_with(&mount.point)).max_by_key(depth);
+    let holding = theirs.iter().filter(|mount| is_below(path, &mount.point)).max_by_key(depth);
     let Some(Mount { device, root, point }) = holding else { return Vec::new() };
     let Ok(inside) = path.strip_prefix(point).map(|rest| joined(root, rest)) else {
         return Vec::new();
@@ -56,6 +56,13 @@ pub fn other_paths(path: &Path, theirs: &[Mount], ours: &[Mount]) -> Vec<PathBuf
     let here =
         same.filter_map(|mount| Some(joined(&mount.point, inside.strip_prefix(&mount.root).ok()?)));
     here.filter(|other| other != path).collect()
+}
+
+/// Whether a path is another or below it. What the kernel prints is plain: bytes are enough, and there may
+/// be tens of thousands of paths.
+fn is_below(path: &Path, point: &Path) -> bool {
+    let rest = path.as_os_str().as_bytes().strip_prefix(point.as_os_str().as_bytes());
+    point == Path::new("/") || rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
 }
 
 /// A path and what is below it, without a slash at the end where that is nothing.

@@ -2,22 +2,26 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::ffi::{CStr, CString, OsString};
-use std::fs::{self, File};
-use std::io::Read;
+use std::ffi::{CStr, OsStr};
+use std::fs;
+use std::mem::MaybeUninit;
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use rustix::fs::{CWD, Dir, Mode, OFlags, openat, readlinkat};
+use rustix::fs::{CWD, Mode, OFlags, openat, readlinkat_raw};
 use rustix::io::Errno;
 
 use crate::sys::mounts::{self, Mount};
+use crate::sys::names;
 
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::CLOEXEC);
+/// The kernel tells no longer path.
+const LONGEST: usize = 4096;
 
 /// A process that had not ended when it was looked at.
 #[derive(Clone, Debug, Default)]
@@ -35,17 +39,51 @@ pub struct Process {
     /// The program that it runs.
     pub program: PathBuf,
     /// Its folder, its root, its program and the files it has open. Empty if it cannot be read.
-    pub paths: Vec<PathBuf>,
-    /// The pipes that it has as stdin, stdout and stderr.
-    pub pipes: [Option<PathBuf>; 3],
+    pub paths: Paths,
+    /// The pipes that it has as stdin, stdout and stderr, by their numbers.
+    pub pipes: [Option<u64>; 3],
     /// The pipes that it has open otherwise.
-    pub more_pipes: Vec<PathBuf>,
+    pub more_pipes: Vec<u64>,
+}
+
+/// Absolute paths, all in one piece: a machine has tens of thousands of open files.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Paths {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Path> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        let bytes = starts.zip(&self.ends).map(|(start, end)| &self.bytes[start..*end]);
+        bytes.map(|bytes| Path::new(OsStr::from_bytes(bytes)))
+    }
+
+    /// Adds what the kernel prints, if it is a path and not the one before. It marks what was deleted or
+    /// replaced since it was opened.
+    fn push(&mut self, target: &[u8]) {
+        let path = target.strip_suffix(b" (deleted)").unwrap_or(target);
+        let last = self.ends.len().checked_sub(2).map_or(0, |before| self.ends[before]);
+        let is_last = !self.is_empty() && &self.bytes[last..] == path;
+        if path.starts_with(b"/") && !is_last {
+            self.bytes.extend(path);
+            self.ends.push(self.bytes.len());
+        }
+    }
 }
 
 impl Process {
     /// Whether it has this file open.
     pub fn has_open(&self, file: &Path) -> bool {
-        self.paths.iter().any(|path| path == file)
+        let file = file.as_os_str();
+        self.paths.iter().any(|path| path.as_os_str() == file)
     }
 
     /// The words it was started with.
@@ -59,87 +97,124 @@ impl Process {
         Views::default().look_at(pid)
     }
 
-    fn read(pid: u32) -> Option<Process> {
-        let folder = openat(CWD, format!("/proc/{pid}"), FOLDER, Mode::empty()).ok()?;
-        let process = parse(pid, &read_at(&folder, c"stat")?)?;
-        let program = match readlinkat(&folder, c"exe", Vec::new()) {
-            Ok(program) => path_of(program),
-            // The kernel's own have no program, and are nowhere. What cannot be read here cannot be read
-            // there either: one permission is for all.
-            Err(Errno::NOENT | Errno::ACCESS | Errno::PERM) => return Some(process),
+    /// Reads one process in its folder of `/proc`. `None` for one that has ended, and for the kernel's
+    /// own: those have no program, and are nowhere.
+    fn read(pid: u32, folder: &OwnedFd) -> Option<Process> {
+        let mut buffer = [const { MaybeUninit::uninit() }; LONGEST];
+        let mut paths = Paths::default();
+        let program = match link(folder, c"exe", &mut buffer) {
+            Ok(program) => PathBuf::from(OsStr::from_bytes(program)),
+            Err(Errno::NOENT) => return None,
+            // What cannot be read here cannot be read there either: one permission is for all.
+            Err(Errno::ACCESS | Errno::PERM) => return parse(pid, &stat(folder)?),
             Err(_) => PathBuf::new(),
         };
-        let (mut pipes, mut more_pipes) = ([None, None, None], Vec::new());
-        let links = [c"cwd", c"root"].map(|name| readlinkat(&folder, name, Vec::new()).ok());
-        let mut paths: Vec<PathBuf> = links.into_iter().flatten().map(path_of).collect();
-        paths.push(program.clone());
-        let files = openat(&folder, c"fd", FOLDER, Mode::empty()).ok();
-        let names = files.as_ref().and_then(|files| Dir::read_from(files).ok());
-        for (file, folder) in names.into_iter().flatten().flatten().zip(files.iter().cycle()) {
-            let Ok(target) = readlinkat(folder, file.file_name(), Vec::new()) else { continue };
-            let target = path_of(target);
-            let number = file.file_name().to_str().ok().and_then(|name| name.parse::<usize>().ok());
-            let is_pipe = target.as_os_str().as_bytes().starts_with(b"pipe:");
-            match number.and_then(|number| pipes.get_mut(number)) {
-                Some(pipe) if is_pipe => *pipe = Some(target),
-                None if is_pipe => more_pipes.push(target),
-                _ => paths.push(target),
+        let process = parse(pid, &stat(folder)?)?;
+        for name in [c"cwd", c"root"] {
+            if let Ok(target) = link(folder, name, &mut buffer) {
+                paths.push(target);
             }
         }
-        paths.retain(|path| path.is_absolute());
-        let paths = paths.into_iter().map(without_deleted).collect();
+        paths.push(program.as_os_str().as_bytes());
+        let (mut pipes, mut more_pipes) = ([None, None, None], Vec::new());
+        if let Ok(files) = openat(folder, c"fd", FOLDER, Mode::empty()) {
+            // One that ends meanwhile has no more of them.
+            let _ = names::each(&files, |name, _| {
+                if let Ok(target) = link(&files, name, &mut buffer) {
+                    match (numbered(b"pipe:[", target), name.to_bytes()) {
+                        (None, _) => paths.push(target),
+                        (pipe, b"0") => pipes[0] = pipe,
+                        (pipe, b"1") => pipes[1] = pipe,
+                        (pipe, b"2") => pipes[2] = pipe,
+                        (pipe, _) => more_pipes.extend(pipe),
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+        }
         Some(Process { program, paths, pipes, more_pipes, ..process })
     }
 }
 
-fn path_of(target: CString) -> PathBuf {
-    PathBuf::from(OsString::from_vec(target.into_bytes()))
+/// What a link of the kernel's says.
+fn link<'a>(
+    folder: &OwnedFd,
+    name: &CStr,
+    buffer: &'a mut [MaybeUninit<u8>; LONGEST],
+) -> Result<&'a [u8], Errno> {
+    let (target, rest) = readlinkat_raw(folder, name, &mut buffer[..])?;
+    if rest.is_empty() { Err(Errno::NAMETOOLONG) } else { Ok(target) }
 }
 
-/// Reads a file of the kernel's in a folder.
-fn read_at(folder: &OwnedFd, name: &CStr) -> Option<Vec<u8>> {
-    let file = openat(folder, name, OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let mut bytes = Vec::new();
-    File::from(file).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+/// The number of what the kernel prints as `pipe:[<number>]`.
+fn numbered(lead: &[u8], target: &[u8]) -> Option<u64> {
+    let digits = target.strip_prefix(lead)?.strip_suffix(b"]")?;
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+/// The head of the kernel's line about a process, which holds all that is wanted of it.
+fn stat(folder: &OwnedFd) -> Option<Vec<u8>> {
+    let file = openat(folder, c"stat", OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut line = Vec::with_capacity(1024);
+    rustix::io::read(file, rustix::buffer::spare_capacity(&mut line)).ok()?;
+    Some(line)
 }
 
 /// What is mounted, by mount namespace. A process in a container, or below a bind mount, sees a folder
 /// at another path than we do.
 #[derive(Default)]
 struct Views {
-    ours: OnceCell<(Option<PathBuf>, Vec<Mount>)>,
-    others: HashMap<PathBuf, Vec<Mount>>,
+    ours: OnceCell<Own>,
+    others: HashMap<u64, Vec<Mount>>,
+}
+
+/// Our own mount namespace.
+struct Own {
+    namespace: Option<u64>,
+    mounts: Vec<Mount>,
+    has_twice: bool,
+}
+
+impl Own {
+    fn read() -> Own {
+        let folder = openat(CWD, c"/proc/self", FOLDER, Mode::empty()).ok();
+        let mounts = mounts::seen_by("self");
+        let has_twice = mounts::has_twice(&mounts);
+        Own { namespace: folder.as_ref().and_then(namespace), mounts, has_twice }
+    }
 }
 
 impl Views {
     /// Looks at one process. Its paths are also told as they are here.
     fn look_at(&mut self, pid: u32) -> Option<Process> {
-        let mut process = Process::read(pid)?;
+        let folder = openat(CWD, format!("/proc/{pid}"), FOLDER, Mode::empty()).ok()?;
+        let mut process = Process::read(pid, &folder)?;
         if process.paths.is_empty() {
             return Some(process);
         }
-        let (own, ours) = self.ours.get_or_init(|| (namespace("self"), mounts::seen_by("self")));
-        let pid = pid.to_string();
-        let theirs = match namespace(&pid) {
-            Some(other) if Some(&other) != own.as_ref() => {
-                self.others.entry(other).or_insert_with(|| mounts::seen_by(&pid))
+        let own = self.ours.get_or_init(Own::read);
+        let theirs = match namespace(&folder) {
+            Some(other) if Some(other) != own.namespace => {
+                self.others.entry(other).or_insert_with(|| mounts::seen_by(&pid.to_string()))
             }
             // Where no file system is mounted twice, a path is the only one.
-            _ if !mounts::has_twice(ours) => return Some(process),
-            _ => ours,
+            _ if !own.has_twice => return Some(process),
+            _ => &own.mounts,
         };
         let paths = process.paths.iter();
         let others: Vec<PathBuf> =
-            paths.flat_map(|path| mounts::other_paths(path, theirs, ours)).collect();
-        process.paths.extend(others);
+            paths.flat_map(|path| mounts::other_paths(path, theirs, &own.mounts)).collect();
+        for path in &others {
+            process.paths.push(path.as_os_str().as_bytes());
+        }
         Some(process)
     }
 }
 
 /// The mount namespace of a process.
-fn namespace(pid: &str) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/ns/mnt")).ok()
+fn namespace(folder: &OwnedFd) -> Option<u64> {
+    let mut buffer = [const { MaybeUninit::uninit() }; LONGEST];
+    numbered(b"mnt:[", link(folder, c"ns/mnt", &mut buffer).ok()?)
 }
 
 /// Returns every process that has not ended, in the order of their ids. Several threads look: each look
@@ -183,14 +258,6 @@ fn parse(pid: u32, stat: &[u8]) -> Option<Process> {
     let mut number = || fields.next()?.parse::<u32>().ok();
     let (parent, group, session) = (number()?, number()?, number()?);
     Some(Process { pid, command, parent, group, session, ..Process::default() })
-}
-
-/// The kernel marks what was deleted or replaced since it was opened.
-fn without_deleted(path: PathBuf) -> PathBuf {
-    match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
-        Some(bytes) => PathBuf::from(std::ffi::OsStr::from_bytes(bytes)),
-        None => path,
-    }
 }
 
 #[cfg(test)]

@@ -159,7 +159,7 @@ fn a_sha256_repository_has_the_whole_life() {
 
 /// Whether this git has reftable; every git since 2.45 must.
 #[track_caller]
-fn has_reftable(test: &Test) -> bool {
+pub fn has_reftable(test: &Test) -> bool {
     let probe = ["init", "--quiet", "--ref-format=reftable", "probe"];
     let has = test.command("git", &test.home).args(probe).output().unwrap().status.success();
     let version = test.git_in(&test.home, &["version"]);

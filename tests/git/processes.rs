@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::fixture::Test;
 use crate::fixture::files::write;
+use crate::git::environment::has_reftable;
 
 /// What is run, after these, and the gits that it starts, sorted.
 const TABLE: &[(&str, &[&str], &[&str])] = &[
@@ -24,11 +25,11 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["new fix"],
         &["config", "for-each-ref", "rev-list", "rev-parse", "status", "worktree list"],
     ),
-    ("rm fix", &["new fix"], &["config", "rev-parse", "update-ref", "update-ref", "worktree list"]),
+    ("rm fix", &["new fix"], &["config", "rev-parse", "update-ref", "worktree list"]),
     (
         "restore fix",
         &["new fix", "rm fix"],
-        &["config", "rev-list", "rev-parse", "symbolic-ref", "update-ref", "worktree list"],
+        &["config", "symbolic-ref", "update-ref", "worktree list"],
     ),
     ("reap", &["new fix"], &["config", "worktree list", "worktree prune"]),
 ];
@@ -118,15 +119,7 @@ fn neither_ignored_files_nor_submodules_cost_a_status() {
     write(&path.join("in/a.o"), "built\n");
     write(&path.join("build/deep/b"), "built\n");
     settle(&test);
-    let wanted = [
-        "check-ignore",
-        "config",
-        "ls-files",
-        "rev-parse",
-        "update-ref",
-        "update-ref",
-        "worktree list",
-    ];
+    let wanted = ["check-ignore", "config", "rev-parse", "update-ref", "worktree list"];
     assert_eq!(started(&test, "rm fix"), wanted);
     test.run(&["restore", "fix"]).output();
     let there = ["in/a.o", "build/deep/b"].map(|name| path.join(name).is_file());
@@ -138,4 +131,76 @@ fn neither_ignored_files_nor_submodules_cost_a_status() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("worktree has 1 uncommitted change\n"), "{said}");
     assert!(path.join("notes").is_file());
+}
+
+/// What plain files tell in an ordinary repository.
+const REMOVE: &[&str] = &["config", "rev-parse", "update-ref", "worktree list"];
+const RESTORE: &[&str] = &["config", "symbolic-ref", "update-ref", "worktree list"];
+/// The same where git is asked for the branch.
+const ASK: &[&str] =
+    &["config", "rev-list", "rev-parse", "symbolic-ref", "update-ref", "worktree list"];
+
+/// Removes and restores 'fix'. It is as before then, and nothing is kept. The gits that both start.
+#[track_caller]
+fn goes_and_comes_back(test: &Test) -> (Vec<String>, Vec<String>) {
+    settle(test);
+    let head = test.git(&["rev-parse", "refs/heads/fix"]);
+    let remove = started(test, "rm fix");
+    let kept = ["for-each-ref", "--format=%(objectname)", "refs/sandbox/kept"];
+    assert_eq!(test.git(&kept), head);
+    assert!(!is_registered(&test.app(), "fix") && !test.at("fix").exists());
+    let restore = started(test, "restore fix");
+    assert_eq!(test.git(&kept), "");
+    assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain", "--branch"]), "## fix");
+    assert_eq!(test.git_in(&test.at("fix"), &["rev-parse", "HEAD"]), head);
+    (remove, restore)
+}
+
+#[track_caller]
+fn starts(test: &Test, remove: &[&str], restore: &[&str]) {
+    let (removing, restoring) = goes_and_comes_back(test);
+    assert_eq!(
+        (removing.as_slice(), restoring.as_slice()),
+        (&owned(remove)[..], &owned(restore)[..])
+    );
+}
+
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn what_no_plain_file_tells_is_asked_of_git() {
+    let test = Test::new();
+    started(&test, "new fix");
+    starts(&test, REMOVE, RESTORE);
+    // A config of its own, and refs that are packed.
+    test.git(&["config", "extensions.worktreeConfig", "true"]);
+    test.git_in(&test.at("fix"), &["config", "--worktree", "x.y", "z"]);
+    starts(&test, REMOVE, RESTORE);
+    test.git(&["pack-refs", "--all"]);
+    starts(&test, REMOVE, ASK);
+    // A branch whose file is a symlink to another's.
+    test.git(&["branch", "--quiet", "real", "fix"]);
+    let branches = test.app().join(".git/refs/heads");
+    std::os::unix::fs::symlink("real", branches.join("fix")).unwrap();
+    starts(&test, REMOVE, ASK);
+    assert!(branches.join("fix").is_symlink());
+}
+
+#[test]
+fn other_formats_come_and_go_alike() {
+    let test = Test::bare();
+    test.init("app", &["--object-format=sha256"]);
+    started(&test, "new fix");
+    starts(&test, REMOVE, RESTORE);
+    let test = Test::bare();
+    if has_reftable(&test) {
+        test.init("app", &["--ref-format=reftable"]);
+        started(&test, "new fix");
+        let (remove, restore) = goes_and_comes_back(&test);
+        // Two changes, one after another, and no file that is read for git.
+        assert_eq!(remove.iter().filter(|name| *name == "update-ref").count(), 2, "{remove:?}");
+        assert!(["rev-list", "rev-parse"].iter().all(|name| restore.iter().any(|it| it == name)));
+    }
 }

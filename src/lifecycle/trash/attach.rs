@@ -95,6 +95,9 @@ impl Trash<'_> {
         if own != Some(head) {
             return Ok(Tip::Elsewhere);
         }
+        if refs::loose_tip(&self.repo.common, branch).as_deref() == Some(head) {
+            return Ok(Tip::Same);
+        }
         let verify = ["rev-parse", "--verify", "--quiet", branch];
         let tip = self.git.at(&self.repo.common).look(verify).ask()?;
         match tip.code {

@@ -4,6 +4,7 @@
 //!   pin (git's own lock, so that no prune takes the private git dir), keep (a ref for everything that
 //!   it names), journal (synced), detach HEAD, rename the folder into the trash, rename the private git
 //!   dir out of git's registry, make the two name each other, journal `trashed`.
+//! Where the tip of its branch is all there is to keep, one git makes the ref and detaches HEAD.
 //! A crash before the first rename is undone, after it completed, by the next command that takes the
 //! repository lock.
 
@@ -30,6 +31,17 @@ const UPDATE_REFS: &str = "rebase-merge/update-refs";
 const UPDATE_REFS_ASIDE: &str = "sandbox.update-refs";
 /// What a rebase in progress says of a HEAD that was detached when it began.
 const DETACHED: &[u8] = b"detached HEAD\n";
+
+/// Why HEAD was detached, for its reflog.
+const REMOVED: &str = "git sandbox: removed";
+
+/// A removal that is about to begin.
+struct Prepared {
+    journal: Journal,
+    only_here: u64,
+    /// The commit whose ref is still to be made.
+    to_keep: Option<String>,
+}
 
 /// What a removal did.
 #[derive(Debug)]
@@ -58,14 +70,18 @@ impl Trash<'_> {
         pin.set(entry)?;
         crash_point::reached();
         let prepared = self.prepare(sandbox, facts, why, &pin);
-        let (journal, only_here) = match prepared {
+        let Prepared { journal, only_here, to_keep } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 self.undo(&pin, None, entry)?;
                 return Err(error);
             }
         };
-        let moved = self.detach(&journal, entry).and_then(|()| {
+        let detached = match &to_keep {
+            Some(commit) => self.keep_and_detach(&journal, commit, entry),
+            None => self.detach(&journal, entry),
+        };
+        let moved = detached.and_then(|()| {
             crash_point::reached();
             file::rename(&sandbox.path, &pin.at.join(TREE))
         });
@@ -100,14 +116,10 @@ impl Trash<'_> {
         Ok(())
     }
 
-    /// Everything before the first change that others could see: the kept ref and the journal.
-    fn prepare(
-        &self,
-        sandbox: &Sandbox,
-        facts: &Facts,
-        why: &Why,
-        pin: &Pin,
-    ) -> Result<(Journal, u64)> {
+    /// Everything before the first change that others could see: the kept ref and the journal. Where
+    /// the tip of its branch is all there is to keep, the ref is left to be made when HEAD is detached,
+    /// by the same git.
+    fn prepare(&self, sandbox: &Sandbox, facts: &Facts, why: &Why, pin: &Pin) -> Result<Prepared> {
         let entry = &sandbox.entry;
         let mut held = held::held_by(&self.git, entry)?;
         if !facts.pristine {
@@ -118,12 +130,20 @@ impl Trash<'_> {
             }
         }
         let head = sandbox.head.as_deref();
-        let kept = match facts.only_here {
-            Ok(only_here) if facts.held == held.commits => {
+        let known = facts.only_here.as_ref().ok().filter(|_| facts.held == held.commits);
+        let to_keep = match (known, head) {
+            (Some(_), Some(head)) if !sandbox.detached => {
+                kept::is_all(self.repo, &held, head).then(|| head.to_owned())
+            }
+            _ => None,
+        };
+        let kept = match known.copied() {
+            Some(only_here) if to_keep.is_some() => Kept { commit: to_keep.clone(), only_here },
+            Some(only_here) => {
                 let commit = kept::keep_all(&self.git, self.repo, &held, head, &pin.id)?;
                 Kept { commit, only_here }
             }
-            _ => kept::keep(&self.git, self.repo, &held, head, &pin.id)?,
+            None => kept::keep(&self.git, self.repo, &held, head, &pin.id)?,
         };
         crash_point::reached();
         let ignored = facts.ignored.as_ref();
@@ -136,9 +156,17 @@ impl Trash<'_> {
         };
         dir::make(&pin.at)?;
         crash_point::reached();
+        // Where HEAD is on no branch after all, there is nothing to be detached.
+        let to_keep = match (to_keep, &journal.branch) {
+            (Some(_), None) => {
+                kept::keep_all(&self.git, self.repo, &held, head, &pin.id)?;
+                None
+            }
+            (to_keep, _) => to_keep,
+        };
         journal.write(&pin.at)?;
         crash_point::reached();
-        Ok((journal, kept.only_here))
+        Ok(Prepared { journal, only_here: kept.only_here, to_keep })
     }
 
     /// The journal of a sandbox that is about to be removed, with everything that has to come back.
@@ -193,26 +221,33 @@ impl Trash<'_> {
 
     /// Detaches HEAD, and makes a rebase in progress forget its branch, so that neither is reserved.
     pub(super) fn detach(&self, journal: &Journal, entry: &Path) -> Result<()> {
-        let reason = "git sandbox: removed";
         let words = match (&journal.branch, &journal.head) {
             (Some(_), Some(head)) => {
-                vec!["update-ref", "--no-deref", "-m", reason, "HEAD", head, head]
+                vec!["update-ref", "--no-deref", "-m", REMOVED, "HEAD", head, head]
             }
             // An unborn HEAD names no commit to be detached at.
-            (Some(_), None) => vec!["symbolic-ref", "-m", reason, "HEAD", UNBORN],
+            (Some(_), None) => vec!["symbolic-ref", "-m", REMOVED, "HEAD", UNBORN],
             (None, _) => vec![],
         };
         if !words.is_empty() {
             held::within(&self.git, entry, words).done("detach HEAD")?;
         }
         crash_point::reached();
-        if let Some((file, _)) = &journal.paused.head_name {
-            file::replace(&entry.join(file), DETACHED)?;
+        release_branch(journal, entry)
+    }
+
+    /// The same where HEAD's commit is to be kept too: one git makes both changes, or none.
+    fn keep_and_detach(&self, journal: &Journal, head: &str, entry: &Path) -> Result<()> {
+        let kept = kept::name(&journal.id);
+        let orders = format!("create {kept} {head}\nupdate HEAD {head} {head}\n");
+        let words = ["update-ref", "--no-deref", "-m", REMOVED, "--stdin"];
+        let answer = held::within(&self.git, entry, words).ask_with(orders.into_bytes())?;
+        if !answer.ok() {
+            let doing = "keep its commit and detach HEAD".to_owned();
+            return Err(Error::Git { doing, why: answer.why() });
         }
-        if journal.paused.update_refs && entry.join(UPDATE_REFS).exists() {
-            file::rename(&entry.join(UPDATE_REFS), &entry.join(UPDATE_REFS_ASIDE))?;
-        }
-        Ok(())
+        crash_point::reached();
+        release_branch(journal, entry)
     }
 
     /// Moves the private git dir out of the registry and makes the two halves name each other. Can be
@@ -308,6 +343,17 @@ fn paused(entry: &Path) -> Paused {
     };
     let head_name = names.iter().find_map(on_branch);
     Paused { head_name, update_refs: entry.join(UPDATE_REFS).is_file() }
+}
+
+/// Makes a rebase in progress forget its branch.
+fn release_branch(journal: &Journal, entry: &Path) -> Result<()> {
+    if let Some((file, _)) = &journal.paused.head_name {
+        file::replace(&entry.join(file), DETACHED)?;
+    }
+    if journal.paused.update_refs && entry.join(UPDATE_REFS).exists() {
+        file::rename(&entry.join(UPDATE_REFS), &entry.join(UPDATE_REFS_ASIDE))?;
+    }
+    Ok(())
 }
 
 /// Lets an operation in progress know its branch again.
