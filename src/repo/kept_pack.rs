@@ -57,7 +57,7 @@ pub fn keep(git: &Git, common: &Path, held: &Held, commit: Option<&str>, id: &st
     if objects.stdout.is_empty() {
         return Ok(());
     }
-    let mark = format!("--keep={MARK}{id}");
+    let mark = format!("--keep={}", mark(id));
     let index = git.look(["index-pack", "--stdin", &mark]);
     let list = String::from_utf8_lossy(&objects.stdout).into_owned();
     git.look(["pack-objects", "--stdout", "--quiet"]).pipe(list, &index)?;
@@ -77,8 +77,13 @@ pub fn let_go(common: &Path, id: &str) -> Result<()> {
     Ok(())
 }
 
+/// What stands in the `.keep` file of a pack that is kept for `id`.
+pub fn mark(id: &str) -> String {
+    format!("{MARK}{id}")
+}
+
 fn kept_for(common: &Path, id: &str) -> Vec<PathBuf> {
-    let wanted = format!("{MARK}{id}");
+    let wanted = mark(id);
     let packs = fs::read_dir(common.join("objects/pack")).into_iter().flatten().flatten();
     let keeps = packs.map(|entry| entry.path());
     let keeps = keeps.filter(|path| path.extension().is_some_and(|end| end == "keep"));

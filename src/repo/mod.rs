@@ -6,7 +6,7 @@ pub mod held;
 pub mod holders;
 mod hooks;
 pub mod kept;
-mod kept_pack;
+pub mod kept_pack;
 pub mod link;
 pub mod name;
 pub mod nested;

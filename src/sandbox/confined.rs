@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Result;
 use crate::git::Git;
-use crate::repo::name;
+use crate::repo::{kept_pack, name};
 use crate::sandbox::{operation_in, record};
 
 /// The quarantine of a private git dir, whether or not it is there.
@@ -40,7 +40,7 @@ pub fn aside(id: &str) -> String {
     format!("refs/sandbox/confined-heads/{id}")
 }
 
-/// Drops both refs, for a sandbox whose work is deleted for good. Git runs in the common dir.
+/// Drops both refs and lets go of packs, for a sandbox whose work is deleted for good. Git runs in the common dir.
 pub fn let_go(git: &Git, id: &str) -> Result<()> {
     // A journal that was tampered with names no ref of another's.
     if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
@@ -49,7 +49,7 @@ pub fn let_go(git: &Git, id: &str) -> Result<()> {
     for name in [pin(id), aside(id)] {
         git.look(["update-ref", "--no-deref", "-d", &name]).done("drop what was kept")?;
     }
-    Ok(())
+    kept_pack::let_go(git.dir(), id)
 }
 
 /// Whether a quarantine names objects that were not taken over yet. What cannot be read counts.

@@ -126,3 +126,33 @@ fn a_purge_from_the_vault_lets_go_of_what_ran_inside() {
     succeeds(it.test.run(&["reap", "--purge", "box", "--force"]));
     assert_eq!(it.test.git(&["for-each-ref", "refs/sandbox"]), "");
 }
+
+/// A fetch with `--prune` in a mirror deletes the pin as a ref that the other side does not have.
+#[test]
+fn what_was_taken_survives_in_a_mirror_without_its_pin() {
+    let it = Confined::new();
+    it.test.git(&["config", "remote.origin.url", "elsewhere"]);
+    it.test.git(&["config", "remote.origin.fetch", "+refs/*:refs/*"]);
+    it.prepare();
+    it.git(&["switch", "--quiet", "-c", "side"]);
+    let side = it.commit("side", "side\n");
+    it.git(&["switch", "--quiet", "box"]);
+    let tip = it.commit("new", "new\n");
+    assert!(it.look().contains("also holds branch 'side'"));
+    // What the repository has need not be inside any more.
+    it.git(&["gc", "--quiet", "--prune=now"]);
+    let pins = it.test.git(&["for-each-ref", "--format=%(refname)", "refs/sandbox/confined/"]);
+    it.test.git(&["update-ref", "-d", pins.trim_end()]);
+    it.test.git(&["reflog", "expire", "--expire=now", "--all"]);
+    it.test.git(&["gc", "--quiet", "--prune=now"]);
+    assert_eq!(it.git(&["show", "side:side"]), "side");
+    assert_eq!((it.outside("box"), it.git(&["rev-parse", "side"])), (tip, side.clone()));
+    let keeps = || {
+        let packs = std::fs::read_dir(it.test.app().join(".git/objects/pack")).unwrap().flatten();
+        packs.filter(|file| file.path().extension().is_some_and(|end| end == "keep")).count()
+    };
+    assert_eq!(keeps(), 1);
+    succeeds(it.test.run(&["rm", "--force", "box"]));
+    succeeds(it.test.run(&["reap", "--purge", "box", "--force"]));
+    assert_eq!(keeps(), 0);
+}

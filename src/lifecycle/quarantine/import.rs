@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, Error, Result};
 use crate::git::{Call, Git};
 use crate::lifecycle::quarantine::inside::plain_files;
-use crate::repo::Repo;
+use crate::repo::{Repo, kept_pack};
+use crate::sandbox::record;
 use crate::sys::{delete, dir, file};
 
 /// The folder for incoming objects, in the sandbox's private git dir.
@@ -27,6 +28,8 @@ pub struct Incoming<'a> {
     repo: &'a Repo,
     git: &'a Git,
     dir: PathBuf,
+    /// The sandbox, where its packs stay kept.
+    kept_for: Option<String>,
 }
 
 impl<'a> Incoming<'a> {
@@ -39,7 +42,10 @@ impl<'a> Incoming<'a> {
     ) -> Result<Incoming<'a>> {
         let dir = entry.join(INCOMING);
         delete::tree(&dir).at("delete", &dir)?;
-        let incoming = Incoming { repo, git, dir };
+        // In a mirror, a fetch may delete the ref that keeps what was taken over.
+        let id = record::read(entry).id;
+        let kept_for = id.filter(|_| kept_pack::is_mirrored(&repo.config));
+        let incoming = Incoming { repo, git, dir, kept_for };
         // What a crash left.
         incoming.release_packs();
         for name in ["info", "pack"] {
@@ -104,7 +110,8 @@ impl<'a> Incoming<'a> {
             let pack = file::open(&pack).at("read", &pack)?;
             let check = if self.is_partial() { "--fsck-objects" } else { "--strict" };
             // No gc may delete the pack before refs lead to its objects.
-            let words = ["index-pack", "--stdin", check, &format!("--keep={KEEP}")];
+            let mark = self.kept_for.as_deref().map_or(KEEP.to_owned(), kept_pack::mark);
+            let words = ["index-pack", "--stdin", check, &format!("--keep={mark}")];
             let read = self.git.look(words).ask_from(pack)?;
             if !read.ok() {
                 return Err(failed(&read.why()));
