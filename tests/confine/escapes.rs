@@ -286,6 +286,41 @@ fn the_way_to_the_common_dir_stays_by(level: &str) {
     );
 }
 
+/// Whatever the user shows of the home, other worktrees stay hidden.
+#[test]
+fn a_wide_readable_path_shows_no_other_worktree() {
+    let Some(cell) = Cell::new() else { return };
+    let away = cell.lab.home.join("away");
+    cell.git(&cell.lab.app(), &["worktree", "add", "--quiet", "--detach", "../away"]);
+    crate::fixture::files::write(&away.join("secret"), "secret\n");
+    let script = "for f in ~/.ssh/id \"$GIT_SANDBOX_BASE_REPO/.env\" ../other/secret ~/away/secret ../../.trash/*/tree/file; \
+        do [ -f \"$f\" ] && echo \"${f##*/}\"; done; true";
+    let run = |options: &[&str]| {
+        let words = ["git", "-c", "sandbox.confineRead=~", "sandbox", "run"];
+        let words = [&words[..], options, &["box", "--", "sh", "-c", script]].concat();
+        String::from_utf8(finished(&mut cell.command(&words)).stdout).unwrap()
+    };
+    assert_eq!(run(&["--confine"]), "id\n");
+    assert_eq!(run(&[]), "id\n.env\nsecret\nsecret\nfile\n");
+}
+
+/// Shared memory of the user's other programs has neither a path nor a process.
+#[test]
+fn shared_memory_of_others_is_out_of_reach() {
+    let Some(cell) = Cell::new() else { return };
+    let make = "import ctypes; print(ctypes.CDLL(None).shmget(0, 4096, 0o1600))";
+    let output = finished(&mut cell.command(&["python3", "-c", make]));
+    let id = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    let attach = format!(
+        "python3 -c 'import ctypes; f = ctypes.CDLL(None).shmat; f.restype = ctypes.c_long; print(\"{ESCAPED}\" * (f({id}, None, 0) != -1))'"
+    );
+    let said = |output: &std::process::Output| String::from_utf8_lossy(&output.stdout).into_owned();
+    let (inside, outside) = (said(&cell.confined(&[FULL], &attach)), said(&cell.free(&attach)));
+    let remove = format!("import ctypes; ctypes.CDLL(None).shmctl({id}, 0, None)");
+    finished(&mut cell.command(&["python3", "-c", &remove]));
+    assert_eq!((inside.as_str(), outside.as_str()), ("\n", "ESCAPED\n"));
+}
+
 /// A descriptor that leads to a folder outside would be a way around mounts.
 #[test]
 fn a_leaked_descriptor_leads_nowhere() {

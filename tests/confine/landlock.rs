@@ -95,6 +95,21 @@ fn it_runs_where_there_are_no_namespaces() {
 }
 
 #[test]
+fn what_may_be_read_may_not_be_changed() {
+    let Some(cell) = Cell::new() else { return };
+    let tool = cell.lab.script(".cargo/bin/tool", "echo works");
+    cell.give(&cell.lab.home.join(".cargo"));
+    let before = std::fs::read(&tool).unwrap();
+    let script = "~/.cargo/bin/tool; echo evil >>~/.cargo/bin/tool; rm ~/.cargo/bin/tool; echo evil >~/.cargo/bin/new; true";
+    let output = cell.confined(&["--confine=landlock"], script);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "works\n", "{output:?}");
+    assert_eq!(std::fs::read(&tool).unwrap(), before);
+    assert!(!cell.lab.home.join(".cargo/bin/new").exists());
+    cell.free(script);
+    assert!(cell.lab.home.join(".cargo/bin/new").exists() && !tool.exists());
+}
+
+#[test]
 fn named_hosts_need_the_full_level() {
     let Some(cell) = Cell::new() else { return };
     let words = [
@@ -147,6 +162,16 @@ fn without_landlock_nothing_is_started() {
     );
     assert_eq!(output.status.code(), Some(1));
     assert!(!cell.lab.at("box/ran").exists());
+    // What was decided with it is not started without it.
+    let policy = r#"{"read":["/"],"write":["/"],"landlock":6,"unix_sockets":true,"internet_sockets":true,"own_processes":true,"heeded":[],"kept":[],"proxy":null}"#;
+    let words = ["python3", "-c", filter, "git-sandbox", "__confine", policy, "--", "touch", "ran"];
+    let output = finished(&mut cell.command(&words));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "error: cannot confine the command: the kernel did not take the rules for files\n"
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!cell.lab.app().join("ran").exists());
     // The full level holds without it, but for sockets of the Unix kind, which are closed then.
     let script = "cat ~/.ssh/id; python3 -c 'import socket; socket.socket(socket.AF_UNIX)'";
     let words = [

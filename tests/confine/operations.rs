@@ -1,6 +1,8 @@
 //! Git inside the walls: everything that people and agents do works, without a word of complaint.
 
 use crate::fixture::cell::Cell;
+use crate::fixture::lab::Lab;
+use crate::fixture::repository::{Format, repository};
 
 /// Ordinary operations, each on a line of its own, in an order in which each has something to do.
 const OPERATIONS: &str = "\
@@ -117,4 +119,43 @@ fn commands_of_ours_that_change_something_are_refused_inside() {
         );
         assert_eq!(output.status.code(), Some(1));
     }
+}
+
+/// A command in a repository of another format commits, stages and rebases, and is taken over.
+#[track_caller]
+fn format_is_taken_over(format: Format) {
+    let Some(cell) = Cell::of(|| repository(format).map(Lab::of)) else { return };
+    let (app, folder) = (cell.lab.app(), cell.lab.at("box"));
+    for level in ["--confine=full", "--confine=landlock"] {
+        let before = cell.git(&app, &["rev-parse", "box"]);
+        let script = "set -e; echo x >>new; git add new; git commit -q -m inside; git switch -q -c side$$; \
+            git commit -q --allow-empty -m side; git switch -q box; git rebase -q main; echo y >>a; git add a; \
+            git gc -q; git fsck --no-progress --no-dangling; git rev-parse HEAD";
+        let output = cell.confined(&[level], script);
+        assert_eq!(output.status.code(), Some(0), "{format:?} {level}: {output:?}");
+        let tip = cell.git(&app, &["rev-parse", "box"]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), tip, "{format:?} {level}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let took = format!("took 1 commit into branch 'box' ({}..{})\n", &before[..7], &tip[..7]);
+        assert!(said.contains(&took), "{format:?} {level}: {said}");
+        assert_eq!(
+            cell.git(&app, &["log", "-1", "--format=%P %s", "box"]),
+            format!("{} inside\n", before.trim_end())
+        );
+        assert_eq!(cell.git(&folder, &["status", "--short"]), "M  a\n");
+        cell.git(&folder, &["commit", "--quiet", "-m", "outside"]);
+        assert_eq!(cell.git(&app, &["fsck", "--strict", "--no-dangling", "--no-progress"]), "");
+        let branches = cell.git(&app, &["for-each-ref", "--format=%(refname:short)", "refs/heads"]);
+        assert_eq!(branches, "box\ngone\nmain\nother\nvictim\n");
+    }
+}
+
+#[test]
+fn commits_are_taken_into_a_repository_with_reftable() {
+    format_is_taken_over(Format::Reftable);
+}
+
+#[test]
+fn commits_are_taken_into_a_repository_with_sha256() {
+    format_is_taken_over(Format::Sha256);
 }

@@ -191,3 +191,21 @@ fn only_named_hosts_are_reached_through_the_proxy() {
     assert_eq!(run("socket.socket(socket.AF_UNIX)"), "no: [Errno 1] Operation not permitted\n");
     assert_eq!(run("a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1))"), "b'x'\n");
 }
+
+/// A name that only a wildcard allows must not lead to this machine: its owner says where it leads.
+#[test]
+fn a_wildcard_does_not_lead_to_this_machine() {
+    let Some(cell) = Cell::new() else { return };
+    let port = web_server();
+    let get = format!(
+        "python3 - <<'END'\nimport urllib.request\ntry: print(urllib.request.urlopen('http://127.0.0.1:{port}/x', timeout=10).read())\nexcept OSError as error: print(error)\nEND\n"
+    );
+    let run = |pattern: &str| {
+        let host = format!("sandbox.confineHost={pattern}:{port}");
+        let words = ["git", "-c", &host, "sandbox", "run", "--confine", "--network=hosts"];
+        let words = [&words[..], &["box", "--", "sh", "-c", &get]].concat();
+        String::from_utf8(finished(&mut cell.command(&words)).stdout).unwrap()
+    };
+    assert_eq!(run("*.0.0.1"), "HTTP Error 502: Bad Gateway\n");
+    assert_eq!(run("127.0.0.1"), "b'welcome\\n'\n");
+}

@@ -347,3 +347,25 @@ fn repositories_that_appear_are_told_in_whatever_shape() {
     signal(child.id(), Signal::TERM);
     ended(child);
 }
+
+/// While a command runs, its quarantine is its own: nothing is taken over, and no second command has it
+/// brought up to date below the first.
+#[test]
+fn nothing_is_taken_over_while_a_command_runs() {
+    let Some(cell) = Cell::new() else { return };
+    let (app, before) = (cell.lab.app(), cell.git(&cell.lab.app(), &["rev-parse", "box"]));
+    let child = started(&cell, "git commit -q --allow-empty -m inside; trap 'exit 0' TERM");
+    let output = finished(&mut cell.sandbox(&["list", "--names"]));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(cell.git(&app, &["rev-parse", "box"]), before);
+    cell.git(&app, &["branch", "later"]);
+    let output = cell.confined(&[], "git log -1 --format=%s; git rev-parse -q --verify later");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "inside\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), ON);
+    assert_eq!(cell.git(&app, &["rev-parse", "box"]), before);
+    signal(child.id(), Signal::TERM);
+    let output = ended(child);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("took 1 commit into branch 'box' ("), "{said}");
+    assert_eq!(cell.git(&app, &["log", "-1", "--format=%s", "box"]), "inside\n");
+}

@@ -109,3 +109,26 @@ fn what_was_committed_inside_is_taken_over_although_the_record_is_lost() {
     succeeds(it.test.run(&["restore", "box"]));
     assert_eq!(it.outside("box"), next);
 }
+
+#[test]
+fn a_branch_that_moves_beside_us_is_not_overwritten() {
+    let it = Confined::new();
+    let tip = it.commit("one", "1\n");
+    let mut command = it.test.command(program(), &it.test.app());
+    // When all is there but the branch has not moved.
+    command.args(["show", "box", "--json"]).env("GIT_SANDBOX_PAUSE_AT", "3").process_group(0);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("it is about to move the branch", || is_suspended(child.id()));
+    let tree = it.test.git(&["rev-parse", "box^{tree}"]);
+    let other = it.test.git(&["commit-tree", "-m", "outside", "-p", "box", &tree]);
+    it.test.git(&["update-ref", "refs/heads/box", &other]);
+    signal(child.id(), Signal::CONT);
+    let said = String::from_utf8(ended(child).stderr).unwrap();
+    assert!(said.starts_with("warning: cannot take what ran in 'box': "), "{said}");
+    assert_eq!(it.outside("box"), other);
+    // The next look sees two branches.
+    let said = it.look();
+    assert!(said.starts_with("warning: 'box' was moved outside; what ran inside is at "), "{said}");
+    assert_eq!(it.outside("box"), other);
+    assert_eq!(it.outside(&format!("{tip}^{{commit}}")), tip);
+}

@@ -255,3 +255,37 @@ fn many_branches_make_no_long_line() {
     );
     assert_eq!(it.look(), said);
 }
+
+#[test]
+fn a_pack_that_the_user_keeps_stays_kept() {
+    let it = Confined::new();
+    it.test.git(&["repack", "-a", "-d", "--quiet"]);
+    let packs = it.test.app().join(".git/objects/pack");
+    let names = crate::fixture::files::names_in(&packs);
+    let pack = names.iter().find_map(|name| name.strip_suffix(".pack")).unwrap();
+    let keep = packs.join(format!("{pack}.keep"));
+    write(&keep, "mine\n");
+    let (before, tip) = (it.outside("box"), it.commit("one", "1\n"));
+    assert_eq!(it.look(), took("1 commit", &before, &tip));
+    assert_eq!(fs::read_to_string(&keep).unwrap(), "mine\n");
+}
+
+/// A symlink in the place of an object leads to an object that the command could not read.
+#[test]
+fn an_object_behind_a_symlink_is_not_taken() {
+    let it = Confined::new();
+    let secret = it.test.init("secret", &[]);
+    let hidden = it.test.commit(&secret, "key", "secret\n");
+    let before = it.outside("box");
+    let objects = secret.join(".git/objects");
+    let listed = it.test.git_in(&secret, &["rev-list", "--objects", "--no-object-names", "HEAD"]);
+    for id in listed.lines() {
+        let place = object(&it, id);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        symlink(objects.join(&id[..2]).join(&id[2..]), place).unwrap();
+    }
+    write(&it.dir().join("refs/heads/box"), &format!("{hidden}\n"));
+    stays(&it, &before);
+    let found = it.test.command("git", &it.test.app()).args(["cat-file", "-e", &hidden]).output();
+    assert!(!found.unwrap().status.success());
+}

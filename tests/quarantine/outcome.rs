@@ -225,9 +225,15 @@ fn a_quarantine_has_no_secrets_and_is_the_users_alone() {
     test.git(&["config", "credential.helper", "store"]);
     test.git(&["config", "http.extraHeader", "Authorization: word"]);
     write(&test.app().join(".git/hooks/pre-commit"), "#!/bin/sh\n");
+    test.git(&["config", "extensions.worktreeConfig", "true"]);
     let path = test.new_sandbox(&["box"]);
     let it = Confined { test, path };
+    let own = ["config", "--worktree", "http.extraHeader", "Authorization: word"];
+    it.test.git_in(&it.path, &own);
+    it.test.git_in(&it.path, &["config", "--worktree", "user.name", "Somebody"]);
     it.prepare();
+    let config = fs::read_to_string(it.private().join("config.worktree")).unwrap();
+    assert_eq!(config, "[user]\n\tname = \"Somebody\"\n");
     let config = fs::read_to_string(it.dir().join("config")).unwrap();
     assert!(!config.contains("word") && !config.contains("credential"), "{config}");
     assert_eq!(it.git(&["config", "remote.origin.url"]), "https://example.com/x");

@@ -36,6 +36,9 @@ const NAMESPACES: [u64; 8] = [
 /// System calls of the x32 kind have this bit in their number, and no rule below matches them.
 const X32: u32 = 0x4000_0000;
 
+/// `open_tree_attr` of Linux 6.15, which has this number everywhere.
+const OPEN_TREE_ATTR: i64 = 467;
+
 /// Calls that are closed whatever their arguments are.
 const CLOSED: &[i64] = &[
     // Other processes.
@@ -55,6 +58,7 @@ const CLOSED: &[i64] = &[
     libc::SYS_chroot,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_fsopen,
     libc::SYS_fsconfig,
     libc::SYS_fsmount,
@@ -213,4 +217,39 @@ fn without_x32() -> Vec<sock_filter> {
         step(0x06, 0, 0, 0x0005_0000 | libc::ENOSYS.unsigned_abs()),
         step(0x06, 0, 0, 0x7fff_0000),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a filter of these few steps returns for a call.
+    fn judged(filter: &[sock_filter], call: u32) -> u32 {
+        let (mut at, mut loaded) = (0, 0);
+        loop {
+            let step = &filter[at];
+            let jump = |is: bool| usize::from(if is { step.jt } else { step.jf });
+            at += 1;
+            match step.code {
+                0x20 => loaded = call,
+                0x35 => at += jump(loaded >= step.k),
+                0x15 => at += jump(loaded == step.k),
+                0x06 => return step.k,
+                code => panic!("{code}"),
+            }
+        }
+    }
+
+    /// Most kernels do not have them, so that no test of a whole command shows it.
+    #[test]
+    fn calls_of_the_x32_kind_are_missing() {
+        let filter = without_x32();
+        let (missing, open) = (0x0005_0000 | libc::ENOSYS.unsigned_abs(), 0x7fff_0000);
+        for call in [X32, X32 + 101, u32::MAX - 1] {
+            assert_eq!(judged(&filter, call), missing, "{call}");
+        }
+        for call in [0, 101, X32 - 1, u32::MAX] {
+            assert_eq!(judged(&filter, call), open, "{call}");
+        }
+    }
 }

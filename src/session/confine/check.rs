@@ -146,6 +146,64 @@ pub fn places(name: &str, places: &Places) -> Result<()> {
 mod tests {
     use super::*;
 
+    /// What a command that ran before may have replaced is not mounted.
+    #[test]
+    fn a_symlink_in_any_place_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let common = dir.path().join("app/.git");
+        let entry = common.join("worktrees/box");
+        let it = Places {
+            quarantine: entry.join("confined"),
+            folder: dir.path().join("box"),
+            main: dir.path().join("app"),
+            root: dir.path().to_owned(),
+            others: Vec::new(),
+            common,
+            entry,
+        };
+        let inside = it.quarantine.join("worktrees/box");
+        let folders = [
+            it.quarantine.join("base-objects"),
+            it.quarantine.join("objects"),
+            inside.clone(),
+            it.quarantine.join("worktrees"),
+            it.common.join("objects"),
+            it.quarantine.clone(),
+            it.folder.clone(),
+        ];
+        let files = [inside.join("commondir"), it.entry.join("commondir"), it.folder.join(".git")];
+        for folder in &folders {
+            fs::create_dir_all(folder).unwrap();
+        }
+        for file in &files {
+            fs::write(file, "").unwrap();
+        }
+        assert!(super::places("box", &it).is_ok());
+        let aside = dir.path().join("aside");
+        for path in folders.iter().chain(&files) {
+            fs::rename(path, &aside).unwrap();
+            std::os::unix::fs::symlink(&aside, path).unwrap();
+            let error = super::places("box", &it).unwrap_err().to_string();
+            let wanted =
+                format!("cannot confine 'box': '{}' is not what git sandbox made", path.display());
+            assert_eq!(error, wanted);
+            fs::remove_file(path).unwrap();
+            fs::rename(&aside, path).unwrap();
+        }
+        let wide = Places { root: "/".into(), ..it };
+        let home = dir.path().join("home");
+        let wish = Wish {
+            level: crate::sandbox::record::Level::Full,
+            network: crate::sandbox::record::Network::Off,
+            read: Vec::new(),
+            write: Vec::new(),
+            env: Vec::new(),
+            hosts: Vec::new(),
+        };
+        let error = settings("box", &wish, &wide, &home).unwrap_err().to_string();
+        assert_eq!(error, "cannot confine 'box': '/' holds the system itself");
+    }
+
     #[test]
     fn what_is_too_wide() {
         let path = |text: &str| PathBuf::from(text);

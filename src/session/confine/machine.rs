@@ -118,16 +118,22 @@ pub fn lack(level: Level, network: Network, not_in: &[&Path]) -> Result<Option<L
     if !calls::is_possible() {
         return Ok(Some(Lack::NoFilters));
     }
-    let version = files::version();
-    let least = if network == Network::On { LEAST } else { LEAST_FOR_NETWORK };
     match level {
-        Level::Landlock if version == 0 => Ok(Some(Lack::NoLandlock)),
-        Level::Landlock if version < least => Ok(Some(Lack::OldLandlock(version, least))),
-        Level::Landlock => Ok(None),
+        Level::Landlock => Ok(lack_of_landlock(files::version(), network)),
         Level::Full => match bubblewrap(not_in) {
             None => Ok(Some(Lack::NoBubblewrap)),
             Some(program) => namespaces(&program, network),
         },
+    }
+}
+
+/// What a version of Landlock lacks to stand alone.
+fn lack_of_landlock(version: u8, network: Network) -> Option<Lack> {
+    let least = if network == Network::On { LEAST } else { LEAST_FOR_NETWORK };
+    match version {
+        0 => Some(Lack::NoLandlock),
+        version if version < least => Some(Lack::OldLandlock(version, least)),
+        _ => None,
     }
 }
 
@@ -161,4 +167,21 @@ fn namespaces(program: &Path, network: Network) -> Result<Option<Lack>> {
         () if in_container => Lack::Container(said.to_owned()),
         () => Lack::Fails(said.to_owned()),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_landlock_does_not_stand_alone() {
+        for network in [Network::On, Network::Off] {
+            assert_eq!(lack_of_landlock(0, network), Some(Lack::NoLandlock));
+            assert_eq!(lack_of_landlock(4, network), None);
+        }
+        assert_eq!(lack_of_landlock(2, Network::On), Some(Lack::OldLandlock(2, 3)));
+        assert_eq!(lack_of_landlock(3, Network::On), None);
+        let old = lack_of_landlock(3, Network::Off).unwrap();
+        assert_eq!(old.in_words(), "Landlock ABI 3 is less than 4 (Linux 6.7)");
+    }
 }

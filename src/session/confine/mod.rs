@@ -249,12 +249,6 @@ impl Walls {
         let version = files::version();
         let heeded = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
         let heeded = heeded.into_iter().filter(|signal| !signals::is_ignored(*signal));
-        let unix_sockets = match self.wish.network {
-            // Abstract sockets belong to the network.
-            Network::On => version >= SCOPES,
-            Network::Off => true,
-            Network::Hosts => false,
-        };
         let socket = PathBuf::from(mounts::PROXY);
         let proxy = (self.wish.network == Network::Hosts)
             .then_some(policy::Proxy { socket, port: PROXY_PORT });
@@ -262,7 +256,7 @@ impl Walls {
             read: Vec::new(),
             write: Vec::new(),
             landlock: version,
-            unix_sockets,
+            unix_sockets: may_have_unix_sockets(self.wish.network, version),
             // Where the network is off, the namespace has only a loopback device of its own.
             internet_sockets: true,
             own_processes: true,
@@ -312,6 +306,17 @@ impl Walls {
     }
 }
 
+/// Whether a command with namespaces may make sockets of the `AF_UNIX` kind, with this version of
+/// Landlock.
+fn may_have_unix_sockets(network: Network, version: u8) -> bool {
+    match network {
+        // Abstract sockets belong to the network.
+        Network::On => version >= SCOPES,
+        Network::Off => true,
+        Network::Hosts => false,
+    }
+}
+
 /// Finds the command below a process that makes its walls: the first one that heeds TERM. It is waited
 /// for while it is still being started.
 pub fn command_below(pid: u32) -> Option<Target> {
@@ -325,6 +330,20 @@ pub fn command_below(pid: u32) -> Option<Target> {
         match children.split(' ').next().and_then(|child| child.parse().ok()) {
             Some(child) => pid = child,
             None => thread::sleep(PAUSE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn abstract_sockets_need_a_wall_of_their_own() {
+        for version in 0..=SCOPES {
+            assert_eq!(may_have_unix_sockets(Network::On, version), version == 6, "{version}");
+            assert!(may_have_unix_sockets(Network::Off, version));
+            assert!(!may_have_unix_sockets(Network::Hosts, version));
         }
     }
 }

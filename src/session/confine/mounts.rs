@@ -234,3 +234,148 @@ pub fn namespaces(network: Network) -> Vec<&'static str> {
     options.extend((network != Network::On).then_some("--unshare-net"));
     options
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::record::Level;
+
+    /// Places below a folder, with a repository that borrows objects of another.
+    fn places(top: &Path) -> (Wish, Places) {
+        let objects = top.join("app/.git/objects/info");
+        for folder in [&objects, &top.join("lender"), &top.join("home/.agent")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        fs::write(objects.join("alternates"), top.join("lender").to_str().unwrap()).unwrap();
+        fs::write(top.join("home/.gitconfig"), "").unwrap();
+        let wish = Wish {
+            level: Level::Full,
+            network: Network::Off,
+            read: vec![top.join("home/.gitconfig")],
+            write: vec![top.join("home/.agent")],
+            env: Vec::new(),
+            hosts: Vec::new(),
+        };
+        let entry = top.join("app/.git/worktrees/box");
+        let places = Places {
+            quarantine: entry.join("confined"),
+            common: top.join("app/.git"),
+            entry,
+            folder: top.join("root/app/box"),
+            main: top.join("app"),
+            root: top.join("root"),
+            others: vec![top.join("other")],
+        };
+        (wish, places)
+    }
+
+    /// Each mount on a line, those of the system aside.
+    fn shown(view: &View, top: &Path) -> Vec<String> {
+        let words = view.options();
+        let mut words = words.iter().map(|word| word.to_str().unwrap());
+        let mut lines = Vec::new();
+        while let Some(option) = words.next() {
+            let count = if option.ends_with("bind") || option == "--symlink" { 2 } else { 1 };
+            let paths: Vec<&str> = words.by_ref().take(count).collect();
+            if !SYSTEM.contains(paths.last().unwrap()) {
+                lines.push(format!("{option} {}", paths.join(" ")));
+            }
+        }
+        lines.iter().map(|line| line.replace(top.to_str().unwrap(), "")).collect()
+    }
+
+    /// Landlock hides many a hole in the mounts, and the mounts many a hole in Landlock: each is told in
+    /// full.
+    #[test]
+    fn a_command_sees_this_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        let (wish, places) = places(&top);
+        let view =
+            View::of(&wish, &places, &top.join("home"), Path::new("/program"), Some("/s".as_ref()));
+        let depth = |mount: &Mount| mount.at.components().count();
+        assert!(view.mounts.is_sorted_by_key(depth));
+        let mut lines = shown(&view, &top);
+        assert_eq!(lines.last().unwrap(), "--remount-ro /");
+        lines.sort();
+        assert_eq!(
+            lines,
+            [
+                "--bind /app/.git/worktrees/box/confined /app/.git",
+                "--bind /home/.agent /home/.agent",
+                "--bind /root/app/box /root/app/box",
+                "--dev /dev",
+                "--proc /proc",
+                "--remount-ro /",
+                "--ro-bind /app/.git/objects /app/.git/base-objects",
+                "--ro-bind /app/.git/worktrees/box/commondir /app/.git/worktrees/box/commondir",
+                "--ro-bind /home/.gitconfig /home/.gitconfig",
+                "--ro-bind /lender /lender",
+                "--ro-bind /program /run/git-sandbox/bin/git-sandbox",
+                "--ro-bind /root/app/box/.git /root/app/box/.git",
+                "--ro-bind /s /run/git-sandbox/proxy",
+                "--tmpfs /app",
+                "--tmpfs /dev/shm",
+                "--tmpfs /home",
+                "--tmpfs /other",
+                "--tmpfs /root",
+                "--tmpfs /run",
+                "--tmpfs /tmp",
+                "--tmpfs /var/tmp",
+            ]
+        );
+    }
+
+    #[test]
+    fn landlock_grants_this_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        let (wish, places) = places(&top);
+        let view = View::of(&wish, &places, &top.join("home"), Path::new("/program"), None);
+        let mut policy = super::super::alone::policy(&wish, &places, 0);
+        (policy.read, policy.write) = (Vec::new(), Vec::new());
+        view.grant(&mut policy);
+        let told = |paths: &[PathBuf]| {
+            let paths = paths.iter().map(|path| path.to_str().unwrap());
+            let paths = paths.filter(|path| !SYSTEM.contains(path));
+            let mut paths: Vec<String> =
+                paths.map(|path| path.replace(top.to_str().unwrap(), "")).collect();
+            paths.sort();
+            paths
+        };
+        assert_eq!(
+            told(&policy.read),
+            [
+                "/app/.git/base-objects",
+                "/app/.git/worktrees/box/commondir",
+                "/home/.gitconfig",
+                "/lender",
+                "/proc",
+                "/root/app/box/.git",
+                "/run",
+                PROGRAM,
+            ]
+        );
+        let write = ["/app/.git", "/dev/shm", "/home", "/home/.agent", "/root/app/box"];
+        assert_eq!(told(&policy.write), [&write[..], &["/tmp", "/var/tmp"]].concat());
+        // Without namespaces there is no private home and no private /tmp.
+        let alone = super::super::alone::policy(&wish, &places, 198);
+        let read =
+            ["/app/.git/objects", "/home/.gitconfig", "/lender", "/proc", "/run/systemd/resolve"];
+        assert_eq!(told(&alone.read), read);
+        let write = ["/app/.git/worktrees/box/confined", "/home/.agent", "/root/app/box"];
+        assert_eq!(told(&alone.write), write);
+        assert_eq!((alone.unix_sockets, alone.internet_sockets), (false, false));
+        assert_eq!(alone.kept, [198]);
+    }
+
+    #[test]
+    fn every_namespace_is_its_own() {
+        let all = "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try \
+                   --cap-drop ALL";
+        assert_eq!(namespaces(Network::On).join(" "), all);
+        for network in [Network::Off, Network::Hosts] {
+            assert_eq!(namespaces(network).join(" "), format!("{all} --unshare-net"));
+        }
+    }
+}
