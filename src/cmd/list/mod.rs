@@ -108,8 +108,9 @@ fn watch(args: &Args, out: &mut Out) -> Result<u8> {
     let mut alternate = None;
     loop {
         let read = read(args, out, None);
-        // Ctrl-C also ends the git that was asked.
-        if signals::check().is_err() {
+        // Ctrl-C also ends the git that was asked, and that may be seen first.
+        let patience = if read.is_err() { EVERY } else { Duration::ZERO };
+        if ends_within(patience) {
             return Ok(0);
         }
         let Read { sheet, rows, trash, .. } = read?;
@@ -127,14 +128,25 @@ fn watch(args: &Args, out: &mut Out) -> Result<u8> {
         if let Some(alternate) = &alternate {
             alternate.show(&lines)?;
         }
-        let mut waited = Duration::ZERO;
-        while waited < EVERY {
-            if signals::check().is_err() {
-                return Ok(0);
-            }
-            std::thread::sleep(Duration::from_millis(50));
-            waited += Duration::from_millis(50);
+        if ends_within(EVERY) {
+            return Ok(0);
         }
+    }
+}
+
+/// Whether a signal has arrived, or arrives within this time.
+fn ends_within(patience: Duration) -> bool {
+    const STEP: Duration = Duration::from_millis(50);
+    let mut waited = Duration::ZERO;
+    loop {
+        if signals::check().is_err() {
+            return true;
+        }
+        if waited >= patience {
+            return false;
+        }
+        std::thread::sleep(STEP);
+        waited += STEP;
     }
 }
 
