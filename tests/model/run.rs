@@ -317,6 +317,14 @@ impl Play<'_> {
     }
 
     fn expire(&mut self, repo: usize, path: &Path) -> Result<(), String> {
+        // git's own gc then drops a commit that the state of a rebase names, and fails on that state.
+        let rebases = |tree: &crate::world::Tree| {
+            ["rebase-merge", "rebase-apply"].iter().any(|name| tree.entry.join(name).exists())
+        };
+        if self.world.trees(repo).iter().any(rebases) {
+            self.world.log("  a rebase is in progress: git would break it");
+            return Ok(());
+        }
         let safe = oracle::safe(self.world, &self.user, repo);
         self.user.suffer_gc(repo, &safe);
         let lives: Vec<usize> =
