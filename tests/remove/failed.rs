@@ -166,8 +166,11 @@ fn what_was_kept_for_a_deleted_branch_is_kept_again() {
     let test = repository(Format::Files).unwrap();
     let path = test.new_sandbox(&["box"]);
     commit(&test, &path, "file", "committed\n");
-    test.git_in(&path, &["commit", "--quiet", "--amend", "-m", "amended"]);
     test.git(&["merge", "--quiet", "box"]);
+    // Only the reflog of the branch knows this one.
+    let other = test.git(&["commit-tree", "-p", "box", "-m", "other", "box^{tree}"]);
+    test.git(&["update-ref", "refs/heads/box", &other]);
+    test.git(&["update-ref", "refs/heads/box", "main"]);
     succeeds(test.run(&["rm", "--delete-branch", "box"]));
     let before = test.git(&["for-each-ref", "refs/sandbox"]);
     assert!(before.contains(" commit\trefs/sandbox/kept/box-"), "{before}");

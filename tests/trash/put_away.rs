@@ -285,6 +285,8 @@ fn a_change_while_it_is_put_away_leaves_it_in_the_trash() {
     let said = String::from_utf8(run.output().stdout).unwrap();
     assert!(said.contains(": kept in the trash: "), "{said}");
     assert_eq!(fs::read_to_string(&file).unwrap(), "late\n");
+    // It waits for its period as before.
+    reap(&test, 1, &[]).stderr(&nothing(0)).ok();
     succeeds(test.run(&["restore", "box"]));
     assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "late\n");
     assert!(trashed(&test).is_empty());
