@@ -12,6 +12,7 @@ pub mod name;
 pub mod nested;
 pub mod odd;
 pub mod place;
+pub mod read_worktrees;
 pub mod request;
 pub mod resolve;
 pub mod root;
@@ -55,6 +56,8 @@ pub struct Repo {
     listing: Mutex<Option<Asked>>,
     /// Whether it was found by its folders.
     plain: bool,
+    /// Whether its lock was taken before, by a command whose git was not too old.
+    known: bool,
 }
 
 /// A worktree as git lists it, with its private git dir.
@@ -75,6 +78,14 @@ pub struct Worktrees {
     pub linked: Vec<Worktree>,
     /// Private git dirs with files that git never makes; git may not have listed them.
     pub odd: Vec<Odd>,
+}
+
+impl Worktrees {
+    /// The same with only some of the linked ones.
+    pub fn only(&self, wanted: impl Fn(&Worktree) -> bool) -> Worktrees {
+        let linked = self.linked.iter().filter(|tree| wanted(tree)).cloned().collect();
+        Worktrees { main: self.main.clone(), linked, odd: self.odd.clone() }
+    }
 }
 
 /// The question for the worktrees, on its way, and what is wrong with some of them.
@@ -126,9 +137,10 @@ impl Repo {
         Repo::find(true)
     }
 
-    /// Finds the repository of a place whose lock is held already, if git agrees that it is there.
-    pub fn seen(place: Seen) -> Result<Option<Repo>> {
-        Repo::confirmed(&place.git, place.whereabouts, true)
+    /// Finds the repository of a place whose lock is held already, if git agrees that it is there. With
+    /// `listing` git is asked for its worktrees at once.
+    pub fn seen(place: Seen, listing: bool) -> Result<Option<Repo>> {
+        Repo::confirmed(&place.git, place.whereabouts, listing)
     }
 
     fn find(listing: bool) -> Result<Repo> {
@@ -142,6 +154,7 @@ impl Repo {
     fn confirmed(git: &Git, plain: Whereabouts, listing: bool) -> Result<Option<Repo>> {
         let words = ["config", "--list", "-z", "--show-scope", "--show-origin"];
         let odd = if listing { odd::guard(&plain.common).ok() } else { None };
+        let known = lock_path(&plain.common).is_file();
         // Started by a thread of its own: until a program has started, nothing else of ours goes on.
         let (answer, running) = std::thread::scope(|scope| {
             let listing = odd.is_some().then(|| scope.spawn(|| git.start_worktrees()));
@@ -153,7 +166,7 @@ impl Repo {
         let top = top_of(git.dir(), &plain.prefix).filter(|_| answer.ok());
         let agreed = top.is_some_and(|top| plain.is_confirmed_by(&config, &files, top));
         let listing = Mutex::new(listing);
-        Ok(agreed.then(|| Repo { listing, plain: true, ..Repo::of(git, plain, config) }))
+        Ok(agreed.then(|| Repo { listing, plain: true, known, ..Repo::of(git, plain, config) }))
     }
 
     /// The repository of another folder, whatever the environment says.
@@ -188,7 +201,13 @@ impl Repo {
         let git = git.bound(top.as_deref().unwrap_or(&git_dir), &variables);
         let git = git.folding_case(common.join("head").exists());
         let git = hooks::left_out(&git, &common, &config);
-        Repo { git, common, git_dir, top, prefix, config, listing: Mutex::default(), plain: false }
+        let (listing, plain, known) = (Mutex::default(), false, false);
+        Repo { git, common, git_dir, top, prefix, config, listing, plain, known }
+    }
+
+    /// Whether it is of the ordinary kind: found by its folders, and git agreed.
+    pub fn is_plain(&self) -> bool {
+        self.plain
     }
 
     /// Whether refs are in tables, not in files.

@@ -12,10 +12,15 @@ use crate::git::environment::has_reftable;
 /// What is run, after these, and the gits that it starts, sorted.
 const TABLE: &[(&str, &[&str], &[&str])] = &[
     // Where the repository has been locked before, the lock comes first, and `config` and `worktree
-    // list` run at once.
-    ("new fix", &[], &["branch", "config", "reset", "worktree add", "worktree list"]),
-    ("new fix", &["new x"], &["branch", "config", "reset", "worktree add", "worktree list"]),
-    ("new --detach fix", &["new x"], &["config", "reset", "worktree add", "worktree list"]),
+    // list` run at once; `new` reads the worktrees itself then.
+    ("new fix", &[], &["branch", "config", "reset", "worktree list"]),
+    ("new fix", &["new x"], &["branch", "config", "reset"]),
+    (
+        "new --count 3 fix",
+        &["new x"],
+        &["branch", "branch", "branch", "config", "reset", "reset", "reset"],
+    ),
+    ("new --detach fix", &["new x"], &["config", "reset", "worktree add"]),
     ("new fix", &["new fix"], &["config", "for-each-ref", "worktree list"]),
     ("list --names", &["new fix"], &["worktree list"]),
     ("path fix", &["new fix"], &["config", "worktree list"]),
@@ -36,8 +41,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
 
 /// The same where a spare is ready.
 const WITH_SPARE: &[(&str, &[&str])] = &[
-    ("new fix", &["branch", "config", "symbolic-ref", "update-ref", "worktree list"]),
-    ("new --detach fix", &["config", "update-ref", "worktree list"]),
+    ("new fix", &["branch", "config", "symbolic-ref", "update-ref"]),
+    ("new --detach fix", &["config", "update-ref"]),
 ];
 
 /// Runs it with a git that writes down what it is asked. What that is.
@@ -202,5 +207,58 @@ fn other_formats_come_and_go_alike() {
         // Two changes, one after another, and no file that is read for git.
         assert_eq!(remove.iter().filter(|name| *name == "update-ref").count(), 2, "{remove:?}");
         assert!(["rev-list", "rev-parse"].iter().all(|name| restore.iter().any(|it| it == name)));
+    }
+}
+
+/// What is unusual, and the gits that `new fix` starts then, sorted.
+#[test]
+fn git_is_asked_about_what_is_unusual() {
+    type Unusual = fn(&Test);
+    let both = &["branch", "config", "config", "reset", "worktree add", "worktree list"][..];
+    let hooks = &["branch", "config", "reset", "rev-parse", "worktree add"][..];
+    let add = &["branch", "config", "reset", "worktree add"][..];
+    let list = &["branch", "config", "reset", "worktree list"][..];
+    let cases: [(&str, Unusual, &[&str]); 9] = [
+        ("relative", |test| drop(test.git(&["config", "worktree.useRelativePaths", "true"])), add),
+        ("shared", |test| drop(test.git(&["config", "core.sharedRepository", "group"])), add),
+        ("hooks", |test| drop(test.script("app/.git/hooks/reference-transaction", "exit 0")), add),
+        ("elsewhere", |test| drop(test.git(&["config", "core.hooksPath", "/nonexistent"])), hooks),
+        (
+            "worktree config",
+            |test| drop(test.git(&["config", "extensions.worktreeConfig", "true"])),
+            both,
+        ),
+        (
+            "no branch",
+            |test| write(&private(&test.app(), "x").join("HEAD"), "ref: refs/worktree/y\n"),
+            list,
+        ),
+        (
+            "a link",
+            |test| {
+                let head = private(&test.app(), "x").join("HEAD");
+                fs::rename(&head, head.with_file_name("there")).unwrap();
+                std::os::unix::fs::symlink("there", head).unwrap();
+            },
+            list,
+        ),
+        (
+            "a path",
+            |test| {
+                write(
+                    &private(&test.app(), "x").join("gitdir"),
+                    &format!("{}//.git\n", test.at("x").display()),
+                );
+            },
+            list,
+        ),
+        ("a folder", |test| fs::create_dir(test.app().join(".git/worktrees/empty")).unwrap(), list),
+    ];
+    for (what, change, wanted) in cases {
+        let test = Test::new();
+        started(&test, "new x");
+        change(&test);
+        assert_eq!(started(&test, "new fix"), wanted, "{what}");
+        assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain", "--branch"]), "## fix");
     }
 }

@@ -38,7 +38,12 @@ fn a_sandbox_is_what_git_worktree_add_makes() {
     let entries = test.app().join(".git/worktrees");
     let mut files = names_in(&private(&test.app(), "mine"));
     files.retain(|file| !file.starts_with("sandbox."));
-    assert_eq!(files, names_in(&entries.join("plain")));
+    let mut gits = names_in(&entries.join("plain"));
+    // An empty folder, which gits before 2.45 make only when there is something to put into it.
+    for names in [&mut files, &mut gits] {
+        names.retain(|name| name != "refs");
+    }
+    assert_eq!(files, gits);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod checkout;
 mod crash;
 mod donor;
 mod donor_settings;
+mod entry;
 mod folders;
 mod include;
 mod parallel;

@@ -42,9 +42,18 @@ pub fn colours(args: &Args, config: &Config) -> Out {
 /// Locks this repository and finds it. Where it can be seen without git and its lock is free, the
 /// lock comes first, so that git is asked for everything at once.
 pub fn lock_repo(out: Out) -> Result<(Repo, Lock)> {
+    lock_and_find(out, true)
+}
+
+/// The same for a command that reads by itself which worktrees there are.
+pub fn lock_repo_alone(out: Out) -> Result<(Repo, Lock)> {
+    lock_and_find(out, false)
+}
+
+fn lock_and_find(out: Out, listing: bool) -> Result<(Repo, Lock)> {
     if let Some(seen) = Seen::here()?
         && let Some(lock) = seen.lock()?
-        && let Some(repo) = Repo::seen(seen)?
+        && let Some(repo) = Repo::seen(seen, listing)?
     {
         return Ok((repo, lock));
     }

@@ -7,15 +7,16 @@
 //! which the next `new` of that name finishes. No command waits for a sandbox's lock while it
 //! holds the repository's.
 //!
-//! git processes, nothing configured, under the lock: `config` beside `worktree list`, `for-each-ref`
-//! unless the name is new for sure, `branch` for a new one, `worktree add`; then, outside it, `reset`.
-//! With a spare: `symbolic-ref` and `update-ref` instead of the last two. tests/git/processes.rs has the
+//! git processes, nothing configured, under the lock: `config`, `for-each-ref` unless the name is new for
+//! sure, `branch` for a new one, else `worktree list` and `worktree add`; then, outside it, `reset`. With a
+//! spare: `symbolic-ref` and `update-ref` instead of the last. tests/git/processes.rs has the
 //! table of all commands.
 
 mod branch;
 pub mod carry;
 pub mod checkout;
 mod donor;
+mod entry;
 pub mod include;
 pub mod rollback;
 
@@ -23,33 +24,32 @@ mod finish;
 mod persist;
 mod pool;
 mod pull;
+mod register;
 mod resume;
 mod take;
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Doing, Error, Result};
-use crate::git::Git;
+use crate::error::{Error, Result};
 use crate::lifecycle::create::carry::Carry;
 use crate::lifecycle::create::rollback::Undo;
 use crate::lifecycle::recover;
 use crate::lifecycle::trash::Trash;
-use crate::repo::place::{self, Place};
+use crate::repo::place::Place;
+use crate::repo::read_worktrees::Read;
 use crate::repo::request::Pull;
 use crate::repo::resolve::{self, OnRemote, Target};
 use crate::repo::root::Root;
 use crate::repo::start_point::Start;
-use crate::repo::{Repo, Worktrees, link, name};
-use crate::sandbox::mark::CREATING;
+use crate::repo::{Repo, Worktrees, name};
 use crate::sandbox::record::{self, Confine, Facts};
 use crate::sandbox::{State, in_use};
 use crate::session::Author;
 use crate::sys::clock::{self, Time};
 use crate::sys::lock::Lock;
-use crate::sys::{crash_point, dir, path, random, signals};
+use crate::sys::{dir, path, random};
 use crate::ui::out::Out;
 
 /// What is wanted.
@@ -156,6 +156,8 @@ impl Maker<'_> {
         registered: &dyn Fn(),
     ) -> Result<Outcome> {
         let mut before = Facts::default();
+        // Whether git is to be asked which worktrees there are.
+        let mut by_git = false;
         loop {
             let lock = held.take().map_or_else(|| self.repo.lock(self.out), Ok)?;
             let git = self.repo.git.holding(lock.file());
@@ -164,8 +166,12 @@ impl Maker<'_> {
             let question = branch.filter(|_| !is_new);
             let remote = wish.remote.as_deref();
             let ask = |name| resolve::ask(&git, &self.repo.config, name, remote);
+            let read = if by_git { None } else { self.read_worktrees(wish) };
             let question = question.map(ask).transpose()?;
-            let worktrees = self.repo.worktrees()?;
+            let (worktrees, unsettled) = match read {
+                Some(Read { worktrees, unsettled }) => (worktrees, Some(unsettled)),
+                None => (self.repo.worktrees()?, None),
+            };
             let (target, several) = match (question, branch) {
                 (Some(question), _) => {
                     let found = question.answer()?;
@@ -187,10 +193,20 @@ impl Maker<'_> {
                 ..wish.clone()
             };
             let trash = Trash { repo: self.repo, git: git.clone(), place: &place, now: self.now };
-            if recover::all(&trash, &worktrees, self.out) {
+            let mended = match &unsettled {
+                Some(some) => recover::among(&trash, &worktrees, some, self.out),
+                None => recover::all(&trash, &worktrees, self.out),
+            };
+            if mended {
                 continue;
             }
             match self.existing(wish, &worktrees, &place)? {
+                // What is there is looked at as closely as ever.
+                Some(_) if unsettled.is_some() => {
+                    by_git = true;
+                    drop((trash, git));
+                    held = Some(lock);
+                }
                 // Nothing is done to an entry that was not found.
                 Some(there) if there.entry.as_os_str().is_empty() => {
                     let why = "git's entry for it was not found".to_owned();
@@ -329,53 +345,6 @@ impl Maker<'_> {
             afresh: None,
             ..before.clone()
         }))
-    }
-
-    /// Folder, branch, entry.
-    #[expect(clippy::too_many_arguments, reason = "one step of one transaction")]
-    fn register(
-        &self,
-        git: &Git,
-        wish: &Wish,
-        target: &Target,
-        start: &Start,
-        worktrees: &Worktrees,
-        parent: &Path,
-        undo: &mut Undo,
-    ) -> Result<(PathBuf, PathBuf)> {
-        let path = place::make_free_folder(parent, &wish.folder, worktrees)?;
-        undo.folder = Some(path.clone());
-        self.make_branch(git, target, start, undo)?;
-        // git names the private git dir after the folder: under a name that no other ever has, so that
-        // a stale '.git' leads nowhere.
-        let mut first = path.clone().into_os_string();
-        first.push(format!(".{}", random::hex()?));
-        let first = PathBuf::from(first);
-        undo.registered = Some(first.clone());
-        persist::persistently(|| {
-            let add = ["worktree", "add", "--no-checkout", "--lock", "--reason", CREATING];
-            let call = git.call(add);
-            let call = match target.branch() {
-                Some(branch) => call.arg("--").arg(&first).arg(branch),
-                None => call.args(["--detach", "--"]).arg(&first).arg(&start.commit),
-            };
-            call.done("create the sandbox")
-        })?;
-        signals::check()?;
-        let entry =
-            link::folder_points_to(&first).filter(|entry| entry.starts_with(&self.repo.common));
-        let entry = entry.ok_or_else(|| Error::Damaged {
-            name: wish.folder.clone(),
-            why: "git did not register it".into(),
-        })?;
-        crash_point::reached();
-        // In the place of the empty folder that nothing else can have taken.
-        fs::rename(&first, &path).at("move", &first)?;
-        crash_point::reached();
-        link::connect(&entry, &path)?;
-        undo.registered = Some(path.clone());
-        crash_point::reached();
-        Ok((path, entry))
     }
 }
 

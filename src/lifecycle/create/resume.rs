@@ -7,7 +7,8 @@ use crate::lifecycle::trash::{self, Item, Trash};
 use crate::repo::holders::{self, Holder};
 use crate::repo::kept::KEPT;
 use crate::repo::place::Place;
-use crate::repo::{Worktrees, start_point};
+use crate::repo::read_worktrees::{self, Read};
+use crate::repo::{Worktree, Worktrees, start_point};
 use crate::sandbox::holding::{self, Holding};
 use crate::sandbox::journal::Journal;
 use crate::sandbox::mark::CREATING;
@@ -26,7 +27,11 @@ impl Maker<'_> {
         worktrees: &Worktrees,
         place: &Place,
     ) -> Result<Option<Sandbox>> {
-        let sandboxes = sandbox::all(worktrees, place);
+        let sandboxes = || match worktrees.odd.is_empty() {
+            // Only at those that it may be is it worth to look.
+            true => sandbox::all(&worktrees.only(|tree| self.may_be(wish, tree)), place),
+            false => sandbox::all(worktrees, place),
+        };
         let Some(branch) = wish.branch.as_deref() else {
             let parent = wish.dir.as_deref().map(path::real);
             let here = |sandbox: &Sandbox| match &parent {
@@ -34,14 +39,38 @@ impl Maker<'_> {
                 None => sandbox.managed,
             };
             let named = |sandbox: &Sandbox| sandbox.name() == wish.folder && here(sandbox);
-            return Ok(sandboxes.into_iter().find(named));
+            return Ok(sandboxes().into_iter().find(named));
         };
         let holders: Vec<Holder> = holders::of(worktrees, &self.repo.common, branch).collect();
         if holders.iter().any(|holder| holder.is_main) {
             let branch = branch.to_string_lossy().into_owned();
             return Err(Error::CheckedOutInMain { slug: format!("{branch}-2"), branch });
         }
-        Ok(sandboxes.into_iter().find(|sandbox| sandbox.branch.as_deref() == Some(branch)))
+        Ok(sandboxes().into_iter().find(|sandbox| sandbox.branch.as_deref() == Some(branch)))
+    }
+
+    /// All worktrees, where they can be read without git and none of them has the name or branch that is
+    /// wished for: what is there is looked at more closely.
+    pub(super) fn read_worktrees(&self, wish: &Wish) -> Option<Read> {
+        let read = read_worktrees::read(self.repo)?;
+        let known = |tree: &Worktree| match wish.branch {
+            Some(_) => tree.record.branch.is_some() && self.may_be(wish, tree),
+            None => self.may_be(wish, tree),
+        };
+        (!read.worktrees.linked.iter().any(known)).then_some(read)
+    }
+
+    /// Whether a worktree can be the sandbox that this wish means.
+    fn may_be(&self, wish: &Wish, tree: &Worktree) -> bool {
+        match (&wish.branch, &tree.record.branch) {
+            (Some(wanted), Some(branch)) => refs::short(branch) == *wanted,
+            // A rebase or bisect may hold the branch.
+            (Some(_), None) => true,
+            (None, _) => {
+                let name = tree.record.path.file_name();
+                name.is_none_or(|name| name.to_string_lossy() == wish.folder.as_str())
+            }
+        }
     }
 
     pub(super) fn resume(&self, wish: &Wish, there: &Sandbox) -> Result<Outcome> {

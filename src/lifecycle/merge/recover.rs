@@ -8,6 +8,7 @@ use super::land_journal::Files;
 use super::obstacle::listed;
 use super::scratch;
 use super::wish::lock_path;
+use crate::git::porcelain::Record;
 use crate::lifecycle::trash::Trash;
 use crate::repo::{Repo, Worktree, Worktrees};
 use crate::sys::lock::Lock;
@@ -15,13 +16,13 @@ use crate::ui::out::Out;
 use crate::ui::words::shell_word;
 
 /// Every checkout in which a landing has left something.
-fn landings(repo: &Repo, worktrees: &Worktrees) -> Vec<Checkout> {
-    let main = (!worktrees.main.bare).then(|| Checkout {
-        path: worktrees.main.path.clone(),
+fn landings(repo: &Repo, main: &Record, linked: &[Worktree]) -> Vec<Checkout> {
+    let main = (!main.bare).then(|| Checkout {
+        path: main.path.clone(),
         git_dir: repo.common.clone(),
         is_main: true,
     });
-    let linked = worktrees.linked.iter().filter(|tree| !tree.entry.as_os_str().is_empty());
+    let linked = linked.iter().filter(|tree| !tree.entry.as_os_str().is_empty());
     let linked = linked.map(|tree| Checkout {
         path: tree.record.path.clone(),
         git_dir: tree.entry.clone(),
@@ -37,7 +38,7 @@ fn scratches<'a>(repo: &'a Repo, worktrees: &'a Worktrees) -> impl Iterator<Item
 
 /// What a merge left that was killed, if none is at work now.
 pub fn left_over(repo: &Repo, worktrees: &Worktrees) -> Vec<PathBuf> {
-    let landings = landings(repo, worktrees).into_iter();
+    let landings = landings(repo, &worktrees.main, &worktrees.linked).into_iter();
     let journals = landings.map(|checkout| Files::of(&checkout.git_dir).journal());
     let trees = scratches(repo, worktrees).map(|tree| tree.record.path.clone());
     let left: Vec<PathBuf> = journals.chain(trees).collect();
@@ -45,14 +46,16 @@ pub fn left_over(repo: &Repo, worktrees: &Worktrees) -> Vec<PathBuf> {
     if left.is_empty() || !free() { Vec::new() } else { left }
 }
 
-/// Brings it to its end. Returns whether anything has changed.
-pub fn recover(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
+/// Brings it to its end; landings can have been left in the main worktree and in `unsettled`. Returns
+/// whether anything has changed.
+pub fn recover(trash: &Trash, worktrees: &Worktrees, unsettled: &[Worktree], out: Out) -> bool {
     let repo = trash.repo;
     let aside = scratch::aside(repo);
     // A scratch that was on its way to the trash may just have been taken back from there.
     let fresh = if aside.exists() { repo.worktrees().ok() } else { None };
+    let unsettled = fresh.as_ref().map_or(unsettled, |fresh| &fresh.linked);
     let worktrees = fresh.as_ref().unwrap_or(worktrees);
-    let landings = landings(repo, worktrees);
+    let landings = landings(repo, &worktrees.main, unsettled);
     if landings.is_empty() && !aside.exists() && scratches(repo, worktrees).next().is_none() {
         return false;
     }

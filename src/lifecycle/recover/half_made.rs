@@ -1,15 +1,17 @@
 //! An entry that git was killed in the middle of making: locked with our reason, and HEAD names nothing
 //! yet. It is taken back together with its folder, unless that holds anything. One that does not even
-//! name a folder git neither lists nor prunes.
+//! name a folder git neither lists nor prunes. One that is whole, but whose folder does not name it yet,
+//! is connected.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Result};
 use crate::lifecycle::trash::Trash;
-use crate::repo::{Worktree, Worktrees, link};
+use crate::repo::{Worktree, link};
 use crate::sandbox::mark::CREATING;
 use crate::sys::{crash_point, delete, file};
 use crate::ui::out::Out;
@@ -72,9 +74,9 @@ pub fn clear(trash: &Trash, tree: &Worktree) -> Result<bool> {
 }
 
 /// Removes every half-made entry that holds no files. Returns whether there was one.
-pub fn clear_all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
+pub fn clear_all(trash: &Trash, trees: &[Worktree], out: Out) -> bool {
     let mut changed = false;
-    for tree in &worktrees.linked {
+    for tree in trees {
         match clear(trash, tree) {
             Ok(cleared) => changed |= cleared,
             Err(error) => out.warn(&format!("an interrupted creation is still there: {error}")),
@@ -83,12 +85,13 @@ pub fn clear_all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
     changed
 }
 
-/// Gives a half-made sandbox its folder's name: git registers it as `<folder>.<hex>` first, and a crash
-/// may come before it is moved, or before git knows. Returns whether there was one.
-pub fn settle_names(worktrees: &Worktrees, out: Out) -> bool {
+/// Makes a half-made sandbox and its folder name each other: where git registered it as `<folder>.<hex>`,
+/// a crash may have come before it was moved, or before git knew; where we did, before the folder had its
+/// `.git`. Returns whether there was one.
+pub fn settle_names(trees: &[Worktree], out: Out) -> bool {
     let mut changed = false;
-    for tree in &worktrees.linked {
-        match settle_name(tree) {
+    for tree in trees {
+        match settle_name(tree).and_then(|settled| Ok(settled || settle_pointer(tree)?)) {
             Ok(settled) => changed |= settled,
             Err(error) => out.warn(&format!("an interrupted creation is still there: {error}")),
         }
@@ -131,4 +134,29 @@ fn settle_name(tree: &Worktree) -> Result<bool> {
     }
     link::connect(&tree.entry, &target)?;
     Ok(true)
+}
+
+/// Writes the `.git` of a folder that has none, or the beginning of it.
+fn settle_pointer(tree: &Worktree) -> Result<bool> {
+    let (folder, entry) = (&tree.record.path, &tree.entry);
+    let whole = [b"gitdir: ", entry.as_os_str().as_bytes(), b"\n"].concat();
+    let creating = tree.record.locked.as_deref() == Some(CREATING);
+    let is_folder = || folder.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    // One that was only begun has just been taken back.
+    if !creating || link::entry_points_to(entry).as_ref() != Some(folder) || !is_folder() {
+        return Ok(false);
+    }
+    let pointer = folder.join(".git");
+    let is_begun = match pointer.symlink_metadata() {
+        Err(error) => error.kind() == ErrorKind::NotFound,
+        Ok(meta) if meta.is_file() => {
+            let there = file::read_small(&pointer).at("read", &pointer)?;
+            there != whole && whole.starts_with(&there)
+        }
+        Ok(_) => false,
+    };
+    if is_begun {
+        link::write_git_file(folder, entry)?;
+    }
+    Ok(is_begun)
 }

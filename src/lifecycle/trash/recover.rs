@@ -17,8 +17,8 @@ use crate::ui::out::Out;
 
 impl Trash<'_> {
     /// Finishes or undoes what a crash left, and adopts items whose repository is in reach again.
-    /// Returns whether there was anything.
-    pub fn recover(&self, worktrees: &Worktrees, out: Out) -> bool {
+    /// Only those of `unsettled` may be in the middle of either. Returns whether there was anything.
+    pub fn recover(&self, worktrees: &Worktrees, unsettled: &[Worktree], out: Out) -> bool {
         let mut changed = false;
         let mut note = |mended: Result<bool>| match mended {
             Ok(mended) => changed |= mended,
@@ -27,7 +27,7 @@ impl Trash<'_> {
                 out.warn(&format!("an interrupted removal or restore is still there: {error}"));
             }
         };
-        for tree in worktrees.linked.iter().filter(|tree| !tree.entry.as_os_str().is_empty()) {
+        for tree in unsettled.iter().filter(|tree| !tree.entry.as_os_str().is_empty()) {
             file::clear(&tree.entry.join("locked"));
             note(self.recover_registered(tree));
         }
