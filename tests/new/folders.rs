@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use crate::fixture::Test;
-use crate::fixture::files::{names_in, tree, write};
+use crate::fixture::files::{chmod, names_in, tree, write};
 
 /// The wanted folder is taken: it gets another one, and the user is told.
 #[track_caller]
@@ -113,6 +113,10 @@ fn a_folder_of_somebody_elses_among_our_own_is_never_used() {
 fn a_projects_folder_with_files_of_others_is_left_alone() {
     let test = Test::new();
     write(&test.at("fix/notes"), "mine\n");
+    // As the program makes them, whatever the umask.
+    for folder in [".cache", ".cache/git-sandbox", ".cache/git-sandbox/worktrees"] {
+        chmod(&test.home.join(folder), 0o755);
+    }
     let path = test.new_sandbox(&["fix"]);
     assert!(path.join(".git").is_file());
     assert_eq!(test.sandboxes(), ["fix"]);

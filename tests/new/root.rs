@@ -333,6 +333,7 @@ fn a_root_of_another_user_is_refused() {
     let root = if test.am_root() {
         let root = test.home.join("trees");
         fs::create_dir(&root).unwrap();
+        chmod(&root, 0o755);
         chown(&root, Some(NOBODY), Some(NOBODY)).unwrap();
         root
     } else {
@@ -361,6 +362,7 @@ fn a_symlink_that_another_user_could_change_is_refused() {
 fn a_symlink_of_the_users_own_is_followed() {
     let test = Test::new();
     fs::create_dir_all(test.home.join("disk")).unwrap();
+    chmod(&test.home.join("disk"), 0o755);
     symlink("disk", test.home.join("link")).unwrap();
     for _ in 0..2 {
         let made = test.new_sandbox(&["fix", "--root", "../link/trees"]);
@@ -375,6 +377,10 @@ fn a_symlink_for_the_projects_folder_does_not_lead_elsewhere() {
     let test = Test::new();
     write(&test.home.join("elsewhere/notes"), "mine\n");
     fs::create_dir_all(test.root().parent().unwrap()).unwrap();
+    // As the program makes them, whatever the umask.
+    for folder in [".cache", ".cache/git-sandbox", ".cache/git-sandbox/worktrees"] {
+        chmod(&test.home.join(folder), 0o755);
+    }
     symlink(test.home.join("elsewhere"), test.root()).unwrap();
     let made = test.new_sandbox(&["fix"]);
     assert!(made.starts_with(test.root().parent().unwrap()), "{}", made.display());
