@@ -9,7 +9,8 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::session::confine::{Network, environment};
+use crate::sandbox::Sandbox;
+use crate::session::confine::{Network, environment, machine};
 use crate::sys::{path, process};
 
 /// The home inside. What is written there goes with the container.
@@ -81,16 +82,16 @@ pub struct Container {
 
 impl Container {
     /// A container of an image. `program` is that of `sandbox.container`, else podman or docker is
-    /// taken, whichever is there.
+    /// taken, whichever is there; none of them may lie in the sandbox, where a command may have put it.
     pub fn new(
-        name: &str,
+        sandbox: &Sandbox,
         image: &str,
         program: Option<&str>,
         options: Vec<String>,
         (network, env): (Network, Vec<String>),
     ) -> Result<Container> {
         let refuse = |why: String, hint: &str| Error::NotConfined {
-            name: name.to_owned(),
+            name: sandbox.name(),
             why,
             hints: vec![hint.to_owned()],
         };
@@ -108,7 +109,7 @@ impl Container {
             ));
         }
         let wanted: Vec<&str> = program.map_or(vec!["podman", "docker"], |program| vec![program]);
-        let found = wanted.iter().find_map(|program| which::which(program).ok());
+        let found = wanted.iter().find_map(|name| machine::program(name, &[&sandbox.path]));
         let program = found.ok_or_else(|| {
             let why = format!("{} is not installed", wanted.join(" or "));
             refuse(why, program.map_or("sudo apt install podman", |_| SHOW_PROGRAM))

@@ -1,6 +1,7 @@
 //! `run --container`: what podman and docker are asked for. tests/containers has a real one.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use super::Confined;
@@ -118,4 +119,24 @@ fn a_container_that_cannot_be_is_refused_before_anything_is_started() {
         .code(1);
     let output = it.test.run(&["run", "--container=image", "--confine", "box"]).output();
     assert_eq!(output.status.code(), Some(129));
+}
+
+#[test]
+fn an_engine_that_a_command_put_into_the_sandbox_is_not_started() {
+    let it = Confined::new();
+    let program = it.path.join("bin/docker-of-mine");
+    write(&program, "#!/bin/sh\ntouch \"$HOME/started\"\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    it.test.git(&["config", "sandbox.container", "docker-of-mine"]);
+    let folders = [program.as_path(), built::program()].map(|it| it.parent().unwrap().display());
+    let path = format!("{}:{}:{}", folders[0], folders[1], std::env::var("PATH").unwrap());
+    it.test
+        .run(&["run", "--container=image", "box", "--", "true"])
+        .env("PATH", &path)
+        .stderr(
+            "error: cannot confine 'box': docker-of-mine is not installed\n\
+             hint: git config --show-origin --get sandbox.container\n",
+        )
+        .code(1);
+    assert!(!it.test.home.join("started").exists());
 }

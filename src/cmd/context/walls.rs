@@ -74,7 +74,7 @@ pub fn container(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<C
     let own = settings::own(&here.repo)?;
     let program = own.get("sandbox.container").filter(|program| !program.is_empty());
     let options = own.all("sandbox.containeroptions").map(str::to_owned).collect();
-    Container::new(&sandbox.name(), image, program, options, inside).map(Some)
+    Container::new(sandbox, image, program, options, inside).map(Some)
 }
 
 /// Makes the quarantine of a sandbox or brings it up to date, for a command that is about to start. What

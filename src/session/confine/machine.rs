@@ -101,11 +101,17 @@ fn install() -> &'static str {
 
 /// Finds bubblewrap on PATH, but in none of these folders, which a confined command may have written.
 pub fn bubblewrap(not_in: &[&Path]) -> Option<PathBuf> {
-    let found = which::which_all("bwrap").ok()?;
+    program("bwrap", not_in)?.canonicalize().ok()
+}
+
+/// Finds a program on PATH, but in none of these folders.
+pub fn program(name: &str, not_in: &[&Path]) -> Option<PathBuf> {
+    let is_inside = |path: &Path| not_in.iter().any(|folder| path.starts_with(folder));
     let trusted = |path: &PathBuf| {
-        path.is_absolute() && !not_in.iter().any(|folder| path.starts_with(folder))
+        let real = path.canonicalize();
+        path.is_absolute() && !is_inside(path) && real.is_ok_and(|real| !is_inside(&real))
     };
-    found.filter_map(|path| path.canonicalize().ok()).find(trusted)
+    which::which_all(name).ok()?.find(trusted)
 }
 
 /// Returns the version of Landlock that the kernel has, up to 6, or 0.
