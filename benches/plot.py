@@ -5,7 +5,7 @@ Both axes are logarithmic. Colours are read on a light and on a dark page.
 
 import math
 
-WIDTH, HEIGHT, LEFT, TOP, INNER = 920, 400, 62, 46, 330
+WIDTH, HEIGHT, LEFT, TOP, INNER = 920, 440, 62, 46, 330
 TALL = 250
 
 STYLE = """
@@ -18,11 +18,15 @@ STYLE = """
   .c0 { stroke: #0969da; fill: #0969da } .c1 { stroke: #1a7f37; fill: #1a7f37 }
   .c2 { stroke: #bc4c00; fill: #bc4c00 } .c3 { stroke: #8250df; fill: #8250df }
   .g0 { stroke: #57606a; fill: #57606a } .g1 { stroke: #9a6700; fill: #9a6700 }
-  .line.c0, .line.c1, .line.c2, .line.c3, .line.g0, .line.g1 { fill: none }
+  .c4 { stroke: #bf3989; fill: #bf3989 } .c5 { stroke: #0a7d84; fill: #0a7d84 }
+  .c6 { stroke: #6e7781; fill: #6e7781 }
+  .line.c0, .line.c1, .line.c2, .line.c3, .line.c4, .line.c5, .line.c6, .line.g0, .line.g1 { fill: none }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3 }
     .c0 { stroke: #58a6ff; fill: #58a6ff } .c1 { stroke: #3fb950; fill: #3fb950 }
     .c2 { stroke: #f0883e; fill: #f0883e } .c3 { stroke: #bc8cff; fill: #bc8cff }
+    .c4 { stroke: #ff80c8; fill: #ff80c8 } .c5 { stroke: #39c5cf; fill: #39c5cf }
+    .c6 { stroke: #b1bac4; fill: #b1bac4 }
     .g0 { stroke: #9198a1; fill: #9198a1 } .g1 { stroke: #d29922; fill: #d29922 }
   }
 """
@@ -37,13 +41,19 @@ def svg(by_files, by_count):
         ("new, a spare ready", "c1", curve(by_files, "spare", "ours")),
         ("rm", "c2", curve(by_files, "rm", "ours")),
         ("restore", "c3", curve(by_files, "restore", "ours")),
+        ("list", "c4", curve(by_files, "list", "ours")),
+        ("reap", "c5", curve(by_files, "reap", "ours")),
+        ("list --names", "c6", curve(by_files, "names", "ours")),
     ]
     count = [
         ("git worktree add", "g0", curve(by_count, "new", "git")),
         ("git worktree list", "g1", curve(by_count, "names", "git")),
         ("new", "c0", curve(by_count, "new", "ours")),
-        ("reap", "c2", curve(by_count, "reap", "ours")),
-        ("list --names", "c3", curve(by_count, "names", "ours")),
+        ("rm", "c2", curve(by_count, "rm", "ours")),
+        ("restore", "c3", curve(by_count, "restore", "ours")),
+        ("list", "c4", curve(by_count, "list", "ours")),
+        ("reap", "c5", curve(by_count, "reap", "ours")),
+        ("list --names", "c6", curve(by_count, "names", "ours")),
     ]
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
