@@ -1,7 +1,7 @@
 """Making and renaming: lifecycle/{create,recover,spare,rename}."""
 
 BUGS = [
-    ("delete a branch on rollback that was there before", "src/lifecycle/create/mod.rs",
+    ("delete a branch on rollback that was there before", "src/lifecycle/create/register.rs",
      "        undo.folder = Some(path.clone());\n",
      "        undo.folder = Some(path.clone());\n        if BUG {\n"
      "            undo.branch = target.branch().map(|name| (name.to_owned(), start.commit.clone()));\n        }\n",
