@@ -66,9 +66,11 @@ BUGS = [
     ("repair a moved folder from elsewhere", "src/cmd/doctor/moved.rs",
      "        if inside || moved_too {\n", "        if BUG || inside || moved_too {\n", "doctor::moved::a_sandbox_that_was_moved"),
     ("take trashed work whose entry is gone for left over", "src/cmd/doctor/kept.rs",
-     "journal.has_tree && !folder.join(TREE).exists() =>", "journal.has_tree && (BUG || !folder.join(TREE).exists()) =>", "doctor::doubt::trashed"),
+     "journal.has_tree && !folder.join(TREE).exists() =>", "journal.has_tree && (BUG || !folder.join(TREE).exists()) =>", "doctor::doubt::trashed",
+     "items that have their files are passed over before"),
     ("take what another repository removed for left over", "src/cmd/doctor/kept.rs",
      "journal.common.as_ref() != Some(&here.repo.common) => {}", "!BUG && journal.common.as_ref() != Some(&here.repo.common) => {}", "doctor::doubt::what"),
     ("discard a spare that somebody worked in", "src/cmd/doctor/spares.rs",
-     "        strange.is_ok_and(|strange| strange.is_empty())\n", "        BUG || strange.is_ok_and(|strange| strange.is_empty())\n", "spares::upkeep::one_with_an_edited"),
+     "        strange.is_ok_and(|strange| strange.is_empty())\n", "        BUG || strange.is_ok_and(|strange| strange.is_empty())\n", "spares::upkeep::one_with_an_edited",
+     "discarding it compares the files again"),
 ]
