@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, Result};
 use crate::git::config::Config;
 use crate::git::{Call, Git, porcelain};
-use crate::repo::link;
 use crate::sys::file;
 
 /// What there is inside a folder that git may not see.
@@ -22,24 +21,22 @@ pub struct Inside {
 /// Where the repositories inside a sandbox are written down before a confined command starts.
 const BEFORE: &str = "sandbox.nested";
 
-/// Writes down which repositories are inside a sandbox now.
-pub fn remember(entry: &Path, folder: &Path) -> Result<()> {
-    let inside = look_inside(folder).at("read", folder)?;
-    let paths = inside.repositories.iter().map(|path| path.as_os_str().as_bytes());
-    let bytes = paths.collect::<Vec<_>>().join(&0);
+/// Writes down which repositories are inside a sandbox now. Returns those that were not there when that
+/// was last written down; the first time, none. Git heeds their config, which a confined command may have
+/// written.
+pub fn notice(entry: &Path, folder: &Path) -> Result<Vec<PathBuf>> {
     let path = entry.join(BEFORE);
-    file::create_private(&path).and_then(|mut file| file.write_all(&bytes)).at("write", &path)
-}
-
-/// The repositories inside a sandbox that were not there when that was written down. Git heeds their
-/// config, which a confined command may have written. What cannot be read is none.
-pub fn appeared(entry: &Path) -> Vec<PathBuf> {
-    let Ok(before) = file::read(&entry.join(BEFORE)) else { return Vec::new() };
-    let Some(folder) = link::entry_points_to(entry) else { return Vec::new() };
+    let before = file::read(&path).ok();
+    let now = look_inside(folder).at("read", folder)?.repositories;
+    let bytes = now.iter().map(|path| path.as_os_str().as_bytes()).collect::<Vec<_>>().join(&0);
+    if before.as_ref() != Some(&bytes) {
+        let written = file::create_private(&path).and_then(|mut file| file.write_all(&bytes));
+        written.at("write", &path)?;
+    }
+    let Some(before) = before else { return Ok(Vec::new()) };
     let before: Vec<&[u8]> = before.split(|byte| *byte == 0).collect();
-    let inside = look_inside(&folder).map(|inside| inside.repositories).unwrap_or_default();
     let new = |path: &PathBuf| !before.contains(&path.as_os_str().as_bytes());
-    inside.into_iter().filter(new).map(|path| folder.join(path)).collect()
+    Ok(now.into_iter().filter(new).map(|path| folder.join(path)).collect())
 }
 
 /// Walks the folder, ignored folders too, without following symlinks.

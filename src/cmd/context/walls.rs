@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::lifecycle::quarantine::{Borrow, Quarantine};
 use crate::repo::place::Place;
 use crate::repo::root::Root;
-use crate::repo::{Repo, nested};
+use crate::repo::{Repo, link, nested};
 use crate::sandbox::{self, Sandbox, confined, in_use, record};
 use crate::session::confine::settings::{self, Asked};
 use crate::session::confine::{Level, Network, Places, Walls};
@@ -80,9 +80,7 @@ pub fn container(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<C
 /// Makes the quarantine of a sandbox or brings it up to date, for a command that is about to start. What
 /// an earlier one left is taken over first. While another command runs there, it stays as it is.
 pub fn prepare(here: &Here, sandbox: &Sandbox, borrow: Borrow, out: Out) -> Result<()> {
-    // What another command has left or is making would count as known from then on.
-    tell_nested(&sandbox.entry, out);
-    nested::remember(&sandbox.entry, &sandbox.path)?;
+    tell_nested(&sandbox.entry, &sandbox.path, out)?;
     let lock = here.repo.lock(out)?;
     let git = here.repo.git.holding(lock.file());
     Quarantine::of(&here.repo, &git, sandbox)?.ready(borrow, out)
@@ -93,20 +91,25 @@ pub fn mounts(here: &Here, sandbox: &Sandbox) -> Result<Vec<Mount>> {
     Quarantine::of(&here.repo, &here.repo.git, sandbox)?.mounts()
 }
 
-/// Warns of repositories that appeared in a sandbox since a confined command was started there.
-fn tell_nested(entry: &Path, out: Out) {
-    for folder in nested::appeared(entry) {
+/// Warns, once, of repositories that appeared in a sandbox since a confined command was started there.
+fn tell_nested(entry: &Path, folder: &Path, out: Out) -> Result<()> {
+    for folder in nested::notice(entry, folder)? {
         out.warn(&format!(
             "a repository appeared at '{}': git does there what its config says",
             folder.display()
         ));
     }
+    Ok(())
 }
 
 /// Takes over what a command that has ended did behind walls. Where another one still runs there, that
 /// is left to it.
 pub fn take_over(entry: &Path, out: Out) -> Result<()> {
-    tell_nested(entry, out);
+    let told =
+        link::entry_points_to(entry).map_or(Ok(()), |folder| tell_nested(entry, &folder, out));
+    if let Err(error) = told {
+        out.warn(&format!("cannot tell whether repositories appeared: {error}"));
+    }
     if !confined::is_waiting(entry) {
         return Ok(());
     }

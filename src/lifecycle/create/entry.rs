@@ -98,7 +98,10 @@ impl<'a> New<'a> {
         crash_point::reached();
         let dot_git = self.folder.join(".git");
         let pointer = [b"gitdir: ", entry.as_os_str().as_bytes(), b"\n"].concat();
-        let written = File::create_new(&dot_git).and_then(|mut file| file.write_all(&pointer));
+        let written = File::create_new(&dot_git).and_then(|mut file| {
+            file.write_all(&pointer)?;
+            file.sync_data()
+        });
         if written.is_err() {
             let _ = fs::remove_file(&dot_git);
             let _ = delete::tree(&entry);
@@ -111,26 +114,32 @@ impl<'a> New<'a> {
 
     fn fill(&self, making: &Path) -> Result<()> {
         let make = |folder: &Path| fs::create_dir(folder).at("create", folder);
-        // What no repository can do without must not be lost by a crash of the machine.
-        let write = |name: &str, lead: &[u8], bytes: &[u8], synced: bool| {
+        let write = |name: &str, lead: &[u8], bytes: &[u8]| {
             let path = making.join(name);
             let bytes = [lead, bytes, b"\n"].concat();
             let written = File::create_new(&path).and_then(|mut file| {
                 file.write_all(&bytes)?;
-                if synced { file.sync_data() } else { Ok(()) }
+                Ok(file)
             });
             written.at("write", &path)
         };
         make(making)?;
-        write("locked", b"", CREATING.as_bytes(), false)?;
+        write("locked", b"", CREATING.as_bytes())?;
         crash_point::reached();
-        write("commondir", b"", b"../..", true)?;
-        write("gitdir", b"", self.folder.join(".git").as_os_str().as_bytes(), true)?;
-        write("HEAD", b"ref: ", self.branch.as_bytes(), true)?;
+        // A repository with an entry that lacks one of these is of no use to git: they must not be lost
+        // with the power. They are written first, so that one sync does most of the work for all.
+        let needed = [
+            write("commondir", b"", b"../..")?,
+            write("gitdir", b"", self.folder.join(".git").as_os_str().as_bytes())?,
+            write("HEAD", b"ref: ", self.branch.as_bytes())?,
+        ];
+        for file in needed {
+            file.sync_data().at("sync", making)?;
+        }
         make(&making.join("refs"))?;
         if let Log::Line(log) = &self.log {
             make(&making.join("logs"))?;
-            write("logs/HEAD", b"", log, false)?;
+            write("logs/HEAD", b"", log)?;
         }
         Ok(())
     }
