@@ -124,11 +124,13 @@ impl<'a> New<'a> {
             written.at("write", &path)
         };
         make(making)?;
-        write("locked", b"", CREATING.as_bytes())?;
+        let locked = write("locked", b"", CREATING.as_bytes())?;
         crash_point::reached();
-        // A repository with an entry that lacks one of these is of no use to git: they must not be lost
-        // with the power. They are written first, so that one sync does most of the work for all.
+        // git fails in a repository with an entry that lacks one of these, and without the lock a sandbox
+        // that is not complete cannot be told: they must not be lost with the power. They are written
+        // first, so that one sync does most of the work for all.
         let needed = [
+            locked,
             write("commondir", b"", b"../..")?,
             write("gitdir", b"", self.folder.join(".git").as_os_str().as_bytes())?,
             write("HEAD", b"ref: ", self.branch.as_bytes())?,
