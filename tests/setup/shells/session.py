@@ -15,7 +15,7 @@ import sys
 import termios
 import time
 
-PATIENCE = 12  # seconds for one line
+PATIENCE = 120  # seconds for one line, also on a loaded machine
 QUESTION = b"number? "
 
 
@@ -40,6 +40,15 @@ def main():
         told = until(reader, terminal, line, lambda told, screen: told.count(b"\0") == 2)
         sys.stdout.buffer.write(told)
     os.write(terminal, b"exit\n")
+    # The prompt may have told of the last line before its output was read.
+    while select.select([terminal], [], [], PATIENCE)[0]:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # EIO: the shell has ended.
+            break
+        if not piece:
+            break
+        sys.stderr.buffer.write(piece)
     os.close(terminal)
     os.waitpid(pid, 0)
 
