@@ -75,6 +75,7 @@ pub struct Git {
     held: Option<Arc<File>>,
     folds_case: bool,
     hooks: Arc<[OsString]>,
+    index: Option<PathBuf>,
 }
 
 impl Git {
@@ -84,7 +85,8 @@ impl Git {
         let dir = std::env::current_dir().doing(|| "read the current folder".into())?;
         let removed = ["GIT_CONFIG".into()].into();
         let (in_worktree, private, held, hooks) = (false, None, None, Arc::default());
-        Ok(Git { program, dir, in_worktree, private, removed, held, folds_case: false, hooks })
+        let (folds_case, index) = (false, None);
+        Ok(Git { program, dir, in_worktree, private, removed, held, folds_case, hooks, index })
     }
 
     /// The same git for a repository found: in `dir`, without what ties it to another one.
@@ -131,6 +133,11 @@ impl Git {
     /// still writes, even if we are killed.
     pub fn holding(&self, lock: &Arc<File>) -> Git {
         Git { held: Some(Arc::clone(lock)), ..self.clone() }
+    }
+
+    /// The same git with this file as the index.
+    pub fn on_index(&self, index: &Path) -> Git {
+        Git { index: Some(index.to_owned()), ..self.clone() }
     }
 
     /// The same git, whose looks do not run the configured hooks of these names either.
@@ -333,9 +340,10 @@ impl Call<'_> {
     }
 
     fn setting(&self) -> Setting {
-        let Git { dir, removed, in_worktree, private, .. } = self.git;
+        let Git { dir, removed, in_worktree, private, index, .. } = self.git;
         let mut variables = self.variables.clone();
         variables.extend(private.as_ref().map(|private| ("GIT_DIR", private.into())));
+        variables.extend(index.as_ref().map(|index| ("GIT_INDEX_FILE", index.into())));
         variables.extend(in_worktree.then(|| ("GIT_WORK_TREE", dir.clone().into_os_string())));
         Setting { dir: dir.clone(), removed: Arc::clone(removed), variables }
     }

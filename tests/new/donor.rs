@@ -376,3 +376,26 @@ fn an_index_that_a_loss_of_power_emptied_is_made_anew() {
     assert_eq!(test.git_in(&mine, &["status", "--porcelain"]), "?? notes");
     assert_eq!(fs::read_to_string(mine.join("in/b.txt")).unwrap(), "in/b.txt\nof two lines\n");
 }
+
+#[test]
+fn a_finishing_that_stops_before_the_files_are_there_is_done_again() {
+    let test = repository(&[]);
+    let mine = test.new_sandbox(&["fix"]);
+    let entry = private(&test.app(), "fix");
+    write(&entry.join("locked"), "git-sandbox: creating");
+    fs::remove_file(entry.join("index")).unwrap();
+    fs::remove_file(mine.join("in/b.txt")).unwrap();
+    let path = test.fake_git(
+        "case \"$*\" in *read-tree*) \"$GIT\" \"$@\"; exit 128 ;; esac\nexec \"$GIT\" \"$@\"",
+    );
+    test.program(&test.app(), &["new", "fix"])
+        .env("PATH", &path)
+        .stderr("error: cannot complete the checkout: git exited with 128\n")
+        .code(1);
+    test.run(&["new", "fix"])
+        .stdout("$ROOT/fix\n")
+        .stderr("finished sandbox 'fix', whose creation had been interrupted\n")
+        .ok();
+    assert_eq!(test.git_in(&mine, &["status", "--porcelain"]), "");
+    assert_eq!(fs::read_to_string(mine.join("in/b.txt")).unwrap(), "in/b.txt\nof two lines\n");
+}

@@ -43,7 +43,7 @@ impl Fill<'_> {
         signals::check()?;
         match received {
             Some(index) => self.complete_copies(&index),
-            None => self.reset(None),
+            None => self.reset(),
         }
     }
 
@@ -59,22 +59,30 @@ impl Fill<'_> {
         }
     }
 
-    /// Has git complete files that were copied. Until then their index has a name of its own: an index in
-    /// its place is that of a checkout that came to its end, also after a loss of power.
+    /// Has git complete files that were copied.
     fn complete_copies(&self, index: &[u8]) -> Result<()> {
         crash_point::reached();
         let path = unfinished_index(self.session.entry);
         file::create(&path).and_then(|mut file| file.write_all(index)).at("write", &path)?;
         crash_point::reached();
-        self.reset(Some(&path))?;
-        crash_point::reached();
-        let whole = self.session.entry.join("index");
-        fs::rename(&path, &whole).at("write", &whole)
+        self.reset_on(&self.git().on_index(&path))?;
+        self.put_index_in_place()
     }
 
-    /// Has git write what is not there yet, in parallel where the user has not decided otherwise, on the
-    /// index at this path or on its own.
-    fn reset(&self, index: Option<&Path>) -> Result<()> {
+    /// Until a checkout has come to its end, its index has a name of its own: an index in its place is
+    /// that of a complete one, also after a loss of power.
+    fn put_index_in_place(&self) -> Result<()> {
+        crash_point::reached();
+        let whole = self.session.entry.join("index");
+        fs::rename(unfinished_index(self.session.entry), &whole).at("write", &whole)
+    }
+
+    fn reset(&self) -> Result<()> {
+        self.reset_on(&self.git())
+    }
+
+    /// Has git write what is not there yet, in parallel where the user has not decided otherwise.
+    fn reset_on(&self, git: &Git) -> Result<()> {
         let config = &self.repo.config;
         let mut options: Vec<String> = Vec::new();
         if config.get("checkout.workers").is_none() {
@@ -84,12 +92,8 @@ impl Fill<'_> {
                 options.extend(["-c".into(), "checkout.thresholdForParallelism=1000".into()]);
             }
         }
-        let git = self.git();
-        let mut reset = git.call(options).args(["reset", "--hard", "--no-recurse-submodules"]);
-        if let Some(index) = index {
-            reset = reset.env("GIT_INDEX_FILE", index);
-        }
-        let reset = reset.show()?;
+        let reset =
+            git.call(options).args(["reset", "--hard", "--no-recurse-submodules"]).show()?;
         signals::check()?;
         if !reset.ok() {
             return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
@@ -119,7 +123,7 @@ impl Fill<'_> {
     /// same as after a checkout.
     pub fn check_out_from(&self, had: &str) -> Result<()> {
         if had != self.commit {
-            return self.reset(None);
+            return self.reset();
         }
         if self.session.branch.is_some() {
             let words = ["update-ref", "-m", "reset: moving to HEAD", "HEAD", had, had];
@@ -132,7 +136,7 @@ impl Fill<'_> {
     pub fn complete_from(&self, had: &[String], entry: &Path) -> Result<()> {
         let commits = [had, &[self.commit.to_owned()]].concat();
         let strange = spare::strange_files(&self.git(), self.session.path, entry, &commits)?;
-        if strange.is_empty() { self.reset(None) } else { self.complete_around(had, &strange) }
+        if strange.is_empty() { self.reset() } else { self.complete_around(had, &strange) }
     }
 
     /// Completes the checkout around files that may be the user's. Every other file is of one of these
@@ -177,7 +181,7 @@ impl Fill<'_> {
     /// Completes a checkout that was interrupted. A file that is already there stays as it is, unless
     /// it is the beginning of what git was writing.
     pub fn complete(&self) -> Result<()> {
-        let git = self.git();
+        let git = self.git().on_index(&unfinished_index(self.session.entry));
         let doing = "complete the checkout";
         git.call(["read-tree", "HEAD"]).done(doing)?;
         // Its exit code only says that some files were there.
@@ -190,7 +194,8 @@ impl Fill<'_> {
                 git.call(["checkout-index", "--force", "--quiet", "--"]).arg(&path).done(doing)?;
             }
         }
-        self.settle(&git)
+        self.settle(&git)?;
+        self.put_index_in_place()
     }
 
     /// Whether a file is only the beginning of what git would write.
