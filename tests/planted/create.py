@@ -28,7 +28,7 @@ BUGS = [
      "        git.call([\"checkout-index\", \"--all\", \"--quiet\"]).ask()?;\n",
      "        git.call([\"checkout-index\", \"--all\", if BUG { \"--force\" } else { \"--quiet\" }]).ask()?;\n", "new::crash::finishing_keeps_edits"),
     ("finish a spare over the user's files", "src/lifecycle/create/checkout.rs",
-     "        if strange.is_empty() { self.reset(None) }", "        if BUG || strange.is_empty() { self.reset(None) }", "spares::doubt::a_file spares::crash::what_somebody"),
+     "        if strange.is_empty() { self.reset() }", "        if BUG || strange.is_empty() { self.reset() }", "spares::doubt::a_file spares::crash::what_somebody"),
     ("delete the user's files around which a spare is finished", "src/lifecycle/create/checkout.rs",
      "!listed.contains(*path) && !near(path))", "!listed.contains(*path) && (BUG || !near(path)))", "spares::doubt::a_file"),
     ("make one anew that is locked and away", "src/lifecycle/create/resume.rs",
