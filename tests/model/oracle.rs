@@ -533,11 +533,21 @@ pub fn search(world: &World) -> HashSet<String> {
     let mut search = Search { tokens: HashSet::new(), stores: Vec::new() };
     search.folder(&world.home);
     for store in std::mem::take(&mut search.stores) {
-        let dir = format!("--git-dir={}", store.display());
+        let mut git = world.command(&world.git, &world.home);
+        // A quarantine whose HEAD was lost with the power is no repository, and has its objects all the
+        // same: they are taken over by their files.
+        let repository = match store.ends_with("confined") {
+            true => {
+                git.env("GIT_OBJECT_DIRECTORY", store.join("objects"));
+                store.ancestors().nth(3).unwrap()
+            }
+            false => &store,
+        };
+        git.arg(format!("--git-dir={}", repository.display()));
         // Whose folder is gone is asked all the same.
-        let words = [&dir, "--work-tree=/", "cat-file", "--batch-all-objects"];
-        let words = [&words[..], &["--batch", "--buffer", "--unordered"]].concat();
-        search.bytes(&world.ask(&world.home, &words).stdout);
+        git.args(["--work-tree=/", "cat-file", "--batch-all-objects"]);
+        git.args(["--batch", "--buffer", "--unordered"]);
+        search.bytes(&git.output().unwrap().stdout);
     }
     search.tokens
 }

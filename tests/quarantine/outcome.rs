@@ -263,3 +263,18 @@ fn mounts_are_printed_as_options() {
         .stderr("error: cannot confine 'other': git sandbox did not make it\n")
         .code(1);
 }
+
+#[test]
+fn what_a_loss_of_power_emptied_is_written_anew() {
+    let it = Confined::new();
+    let whole = ["config", "HEAD"].map(|name| fs::read(it.dir().join(name)).unwrap());
+    assert!(whole.iter().all(|bytes| !bytes.is_empty()));
+    for name in ["config", "HEAD"] {
+        fs::write(it.dir().join(name), "").unwrap();
+    }
+    it.prepare();
+    assert_eq!(["config", "HEAD"].map(|name| fs::read(it.dir().join(name)).unwrap()), whole);
+    let before = it.outside("box");
+    let tip = it.commit("new", "new\n");
+    assert_eq!(it.look(), super::took("1 commit", &before, &tip));
+}

@@ -29,6 +29,7 @@ impl Quarantine<'_> {
     /// changed inside stays. What could be taken over was taken before.
     pub(super) fn prepare(&self, borrow: Borrow) -> Result<()> {
         let snapshot = snapshot::of(&self.git)?;
+        self.write_lost_files()?;
         if self.is_current(&snapshot) {
             return self.write_alternates(borrow);
         }
@@ -260,13 +261,13 @@ impl Quarantine<'_> {
     }
 
     /// A config file without secrets.
-    fn config(&self, path: &Path) -> Result<String> {
+    pub(super) fn config(&self, path: &Path) -> Result<String> {
         let call = self.git.call(["config", "--no-includes", "--list", "-z", "--file"]).arg(path);
         Ok(config::cleaned(&call.read("read the config")?))
     }
 
     /// What HEAD of the main worktree is on.
-    fn main_head(&self) -> Result<String> {
+    pub(super) fn main_head(&self) -> Result<String> {
         if !self.repo.is_reftable() {
             let path = self.repo.common.join("HEAD");
             let text = file::read_small(&path).at("read", &path)?;

@@ -12,6 +12,7 @@ mod config;
 mod import;
 mod inside;
 mod make;
+mod mend;
 mod mounts;
 mod pin;
 mod snapshot;
