@@ -9,7 +9,7 @@ use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
 use crate::fixture::run::succeeds;
 use crate::fixture::state::private;
-use crate::fixture::tools::not_tested;
+use crate::fixture::tools::not_as_this_user;
 use crate::fixture::trash::{trash, trashed};
 
 /// Two folders that removed sandboxes go to.
@@ -53,7 +53,7 @@ fn a_symlink_in_the_place_of_the_trash_is_not_followed() {
 #[test]
 fn a_trash_of_another_user_is_not_used() {
     if !Test::bare().am_root() {
-        return not_tested("a folder of another user: it takes root to make one");
+        return not_as_this_user("a folder of another user");
     }
     is_not_used(|_, folder| {
         fs::create_dir_all(folder).unwrap();
