@@ -6,6 +6,7 @@ use crate::fixture::Test;
 use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
 use crate::fixture::repository::with_box;
+use crate::fixture::run::succeeds;
 use crate::fixture::state::{collect_garbage, entry, kept};
 use crate::fixture::trash::trashed;
 use crate::fixture::work::{commit, submodule};
@@ -168,6 +169,38 @@ fn a_crash_at_any_step_of_forgetting_is_mended_by_the_next_command() {
         collect_garbage(&test);
         test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
         assert_eq!(fs::read_to_string(path.join("new")).unwrap(), "staged\n", "step {step}");
+        assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "committed\n", "step {step}");
+        if !crashed {
+            assert!(step > 5, "only {step} steps");
+            return;
+        }
+    }
+    panic!("more steps than that");
+}
+
+#[test]
+fn a_crash_at_any_step_of_bringing_one_without_files_back_loses_nothing() {
+    for step in 1..60 {
+        let (test, path) = with_box();
+        commit(&test, &path, "a", "committed\n");
+        write(&path.join("new"), "staged\n");
+        test.git_in(&path, &["add", "new"]);
+        fs::remove_dir_all(&path).unwrap();
+        succeeds(test.run(&["rm", "box"]));
+        let crashed = test.run(&["restore", "box"]).crashes_at(step);
+        // Either the restore is completed, and this resumes it, or its place is free.
+        let output = test.run(&["new", "box"]).output();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success() && !said.contains("warning"), "step {step}: {said}");
+        succeeds(test.run(&["doctor", "--fix"]));
+        if said.starts_with("created") || said.contains("\ncreated") {
+            assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "box", "step {step}");
+            collect_garbage(&test);
+            succeeds(test.run(&["restore", "box", "--as", "old"]));
+            assert_eq!(fs::read_to_string(test.at("old/new")).unwrap(), "staged\n", "{step}");
+        } else {
+            assert_eq!(fs::read_to_string(path.join("new")).unwrap(), "staged\n", "{step}");
+        }
         assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "committed\n", "step {step}");
         if !crashed {
             assert!(step > 5, "only {step} steps");

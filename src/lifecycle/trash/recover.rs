@@ -110,6 +110,12 @@ impl Trash<'_> {
             (Stage::Restoring(_), Some(private)) if there => {
                 self.stay_in_trash(at, journal, private)?;
             }
+            // Where no folder was moved, there was none yet: an item without files gets an empty one.
+            (Stage::Restoring(target), Some(private))
+                if !journal.has_tree && self.moved_entry(private, target).is_none() =>
+            {
+                self.stay_in_trash(at, journal, private)?;
+            }
             (Stage::Restoring(target), Some(private)) => {
                 self.complete_restore(at, journal, private, target, worktrees)?;
             }

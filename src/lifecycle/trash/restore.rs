@@ -4,6 +4,7 @@
 //! into git's registry. A crash before the folder moved is undone, after it completed.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
@@ -15,6 +16,7 @@ use crate::repo::{Worktree, Worktrees, held, kept};
 use crate::sandbox::holding::Holding;
 use crate::sandbox::journal::{Journal, SET_ASIDE, Stage, TREE};
 use crate::sandbox::mark::Pin;
+use crate::sys::path::is_same;
 use crate::sys::{crash_point, dir, file, random};
 
 impl Trash<'_> {
@@ -143,7 +145,12 @@ impl Trash<'_> {
             let halves = (Half::here(private), Half::here(&tree));
             link::move_submodules(&self.git, (&was, &named), halves.0, halves.1)?;
         } else if tree.is_dir() {
-            fs::remove_file(tree.join(".git")).at("remove", &tree)?;
+            match fs::remove_file(tree.join(".git")) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(error).at("remove", &tree);
+                }
+                _ => {}
+            }
             fs::remove_dir(&tree).at("remove", &tree)?;
         }
         journal.at_stage(Stage::Trashed, at).map(drop)
@@ -158,14 +165,13 @@ impl Trash<'_> {
         target: &Path,
         worktrees: &Worktrees,
     ) -> Result<Attached> {
+        let entry = self.moved_entry(private, target).ok_or_else(|| Error::Damaged {
+            name: journal.name.clone(),
+            why: format!("its files are neither in the trash nor '{}'", target.display()),
+        })?;
         let attached = self.attach(journal, private, worktrees)?;
         resume_operation(journal, private)?;
         crash_point::reached();
-        let named = link::folder_points_to(target);
-        let entry = named.ok_or_else(|| Error::Damaged {
-            name: journal.name.clone(),
-            why: "its '.git' file is missing or not understood".into(),
-        })?;
         if entry != private {
             let registry = self.repo.common.join("worktrees");
             dir::make(&registry)?;
@@ -174,6 +180,18 @@ impl Trash<'_> {
         crash_point::reached();
         self.finish_restore(at, journal, &entry, target)?;
         Ok(attached)
+    }
+
+    /// The place in git's registry that a private git dir goes to, if the folder at `target` is its own:
+    /// the two name each other, and no other private git dir has that place.
+    pub(super) fn moved_entry(&self, private: &Path, target: &Path) -> Option<PathBuf> {
+        let entry = link::folder_points_to(target)?;
+        let registry = entry.parent().filter(|registry| registry.ends_with("worktrees"));
+        let common = registry.and_then(Path::parent);
+        let is_free = entry == private
+            || (common.is_some_and(|common| is_same(common, &self.repo.common))
+                && entry.symlink_metadata().is_err());
+        (is_free && link::entry_points_to(private).as_deref() == Some(target)).then_some(entry)
     }
 
     /// The last steps, with the private git dir back in git's registry.
