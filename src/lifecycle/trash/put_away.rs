@@ -175,7 +175,8 @@ fn is_idle(item: &Item) -> Result<bool> {
     Ok(users.is_empty())
 }
 
-/// Brings an item back from the vault into the trash of a root.
+/// Brings an item back from the vault into the trash of a root. The vault lets go of it where all of it
+/// came back, its private git dir too; of a plain folder, when that is in its place.
 pub fn unpack(
     journal: &Journal,
     vault: &Vault,
@@ -197,8 +198,16 @@ pub fn unpack(
         let pin = Pin::read(private).map(|pin| pin.moved(at.clone()));
         pin.map(|pin| pin.set(private)).transpose()?;
     }
-    let journal = unpacking.at_stage(Stage::Trashed, &at)?;
-    Ok(Unpacked { item: Item { at, private, journal }, missing: made.missing })
+    let unpacked =
+        Unpacked { item: Item { at, private, journal: unpacking }, missing: made.missing };
+    // Before it counts as one of the trash: brought back from there, it must not be in the vault still.
+    if unpacked.item.private.is_some() && unpacked.is_whole() {
+        vault.forget(&journal.id)?;
+        crash_point::reached();
+    }
+    let Unpacked { item: Item { at, private, journal }, missing } = unpacked;
+    let journal = journal.at_stage(Stage::Trashed, &at)?;
+    Ok(Unpacked { item: Item { at, private, journal }, missing })
 }
 
 /// Deletes the files of an item for good, by its name.

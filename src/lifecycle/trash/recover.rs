@@ -143,14 +143,19 @@ impl Trash<'_> {
     }
 
     /// Deletes what an interrupted restore from the vault made, unless a folder is in its place already:
-    /// the next restore completes that.
+    /// the next restore completes that. One that the vault has let go of is complete.
     fn undo_unpacking(&self, item: &Item, out: Out) -> Result<bool> {
         let id = &item.journal.id;
         let places = [item.tree(), private_home(&self.repo.common).join(id)];
+        let is_there = places.iter().any(|place| place.symlink_metadata().is_ok());
         let vault = Vault::at(&self.place.root, &self.git, out);
-        let is_stored = vault.clear_unpacked(id, &places)?;
-        if !is_stored || places.iter().any(|place| place.symlink_metadata().is_ok()) {
-            return Ok(false);
+        match vault.clear_unpacked(id, &places)? {
+            false if is_there => {
+                item.journal.at_stage(Stage::Trashed, &item.at)?;
+                return Ok(true);
+            }
+            true if !is_there => {}
+            _ => return Ok(false),
         }
         Journal::remove(&item.at)?;
         Ok(true)
