@@ -37,6 +37,10 @@ pub fn check(
         Call::NewWithChanges(name) => *there == repo && tree.name() == folder(name),
         _ => false,
     });
+    // A worktree of a merge, which was interrupted, and is brought back from the trash.
+    if tree.name().starts_with(".merge-") {
+        return Ok(());
+    }
     let at = tree.path.display();
     let tried = world.carried.borrow().contains(&(repo, tree.name()));
     match carried {
