@@ -137,8 +137,13 @@ impl Doer<'_> {
                 said.push((first, Place::PrivateRef));
             }
             Deed::Stash => {
-                // git does not stash what is in repositories inside.
-                if user.lives[self.number].unseen_work {
+                // git does not stash what is in repositories inside, nor an edit that it does not see.
+                let is_unseen = |token: &Token| {
+                    token.owner == Some(self.number)
+                        && token.deed == "EditUnseen"
+                        && token.place == Place::Files
+                };
+                if user.lives[self.number].unseen_work || user.tokens.iter().any(is_unseen) {
                     return None;
                 }
                 self.write(&file, &first);
