@@ -11,6 +11,7 @@ use std::path::Path;
 use crate::error::{Doing, Error, Result};
 use crate::git::{Git, cache_tree, porcelain};
 use crate::repo::name;
+use crate::sys::file;
 
 /// What a private git dir holds, by full ids.
 #[derive(Debug, Default)]
@@ -63,6 +64,11 @@ pub fn held_by(git: &Git, entry: &Path) -> Result<Held> {
                     }
                     () if path.starts_with(entry.join("refs")) => {
                         named.extend(ids_among(&bytes, 40));
+                    }
+                    // Pseudo refs are among them, whatever their names.
+                    () if folder == entry => {
+                        named.extend(ids_among(&bytes, 40));
+                        doubtful.extend(ids_among(&bytes, 7));
                     }
                     () => doubtful.extend(ids_among(&bytes, 7)),
                 }
@@ -180,6 +186,45 @@ fn has_files(folder: &Path) -> bool {
         }
     }
     false
+}
+
+/// What HEAD reads where refs are in tables.
+pub const IN_TABLE: &[u8] = b"ref: refs/heads/.invalid\n";
+
+/// Every ref that a private git dir has as a file, HEAD aside, with what the file says.
+pub fn loose_refs(entry: &Path) -> Result<BTreeMap<String, String>> {
+    let mut refs = BTreeMap::new();
+    let mut todo = vec![entry.to_owned()];
+    while let Some(folder) = todo.pop() {
+        for found in fs::read_dir(&folder).at("read", &folder)? {
+            let found = found.at("read", &folder)?;
+            let (path, kind) = (found.path(), found.file_type().at("read", &folder)?);
+            let name = path.strip_prefix(entry).ok().and_then(Path::to_str).unwrap_or_default();
+            if kind.is_dir() && (name == "refs" || name.starts_with("refs/")) {
+                todo.push(path);
+            } else if kind.is_file() && (name.starts_with("refs/") || is_root_ref(name)) {
+                let text = file::read_small(&path).at("read", &path)?;
+                let text = String::from_utf8_lossy(text.trim_ascii_end()).into_owned();
+                refs.insert(name.to_owned(), text);
+            }
+        }
+    }
+    Ok(refs)
+}
+
+/// Whether git takes a file at the top of a git dir for a ref. `MERGE_HEAD` and `FETCH_HEAD` are files in
+/// every format.
+fn is_root_ref(name: &str) -> bool {
+    const OTHERS: [&str; 5] = [
+        "AUTO_MERGE",
+        "BISECT_EXPECTED_REV",
+        "MERGE_AUTOSTASH",
+        "NOTES_MERGE_PARTIAL",
+        "NOTES_MERGE_REF",
+    ];
+    let is_capital = |letter: char| letter.is_ascii_uppercase() || "-_".contains(letter);
+    let is_head = name.ends_with("_HEAD") && name.chars().all(is_capital);
+    (is_head && !["MERGE_HEAD", "FETCH_HEAD"].contains(&name)) || OTHERS.contains(&name)
 }
 
 fn is_private(name: &str) -> bool {

@@ -86,7 +86,7 @@ pub fn keep_all(
         git.look(["update-ref", &format!("{KEPT}{id}.tag{number}"), tag]).done(KEEP)?;
     }
     if mirrored {
-        kept_pack::keep(git, common, held, commit.as_deref(), id)?;
+        kept_pack::keep(git, repo, held, commit.as_deref(), id)?;
     }
     verify(git, held)?;
     Ok(commit)

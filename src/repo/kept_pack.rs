@@ -2,7 +2,9 @@
 //!
 //! `git fetch --prune` in a mirror clone deletes `refs/sandbox/kept/<id>`, and `git push --mirror`
 //! publishes it, staged files included. There the objects are kept in a pack of their own with a
-//! `.keep` file beside it: git neither repacks nor prunes such a pack.
+//! `.keep` file beside it: git neither repacks nor prunes such a pack. Where a fetch can delete every ref,
+//! branches too, none counts as a holder: the packs that are there already are kept as well. One `.keep`
+//! file names each removed sandbox that it is for, a line each.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -11,6 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, Error, Result};
 use crate::git::Git;
 use crate::git::config::{self, Config};
+use crate::repo::Repo;
 use crate::repo::held::Held;
 use crate::sys::file;
 
@@ -24,8 +27,12 @@ pub fn is_mirrored(config: &Config) -> bool {
     let mirror = |(key, value): (&str, &str)| {
         key.ends_with(".mirror") && config::boolean(value).unwrap_or(true)
     };
-    config.of_sections(&["remote."]).any(mirror)
-        || config.fetch_refspecs().any(|(_, refspec)| covers_kept(refspec))
+    config.of_sections(&["remote."]).any(mirror) || is_fetched_over(config)
+}
+
+/// Whether a fetch can delete every ref.
+fn is_fetched_over(config: &Config) -> bool {
+    config.fetch_refspecs().any(|(_, refspec)| covers_kept(refspec))
 }
 
 /// Whether the destination of a fetch refspec reaches below `refs/sandbox/`.
@@ -39,39 +46,73 @@ fn covers_kept(refspec: &str) -> bool {
 }
 
 /// Packs every object that a private git dir names and no shared ref reaches, and the commit that
-/// keeps them.
-pub fn keep(git: &Git, common: &Path, held: &Held, commit: Option<&str>, id: &str) -> Result<()> {
-    let git = git.at(common);
+/// keeps them. Where a fetch can delete shared refs, what they reach is kept too.
+pub fn keep(git: &Git, repo: &Repo, held: &Held, commit: Option<&str>, id: &str) -> Result<()> {
+    let git = git.at(&repo.common);
     let files = held.files.iter().filter_map(|line| line.trim_end().split('\t').nth(1));
     let named = held.commits.iter().chain(&held.tags).map(String::as_str).chain(files);
     let named: String = named.chain(commit).flat_map(|id| [id, "\n"]).collect();
     if named.is_empty() {
         return Ok(());
     }
-    let all = ["rev-list", "--objects", "--ignore-missing", "--single-worktree", "--stdin"];
+    let list = |words: &[&str]| {
+        let all = ["rev-list", "--objects", "--ignore-missing", "--single-worktree", "--stdin"];
+        let objects = git.look(all).args(words).ask_with(named.clone().into_bytes())?;
+        match objects.ok() {
+            true => Ok(String::from_utf8_lossy(&objects.stdout).into_owned()),
+            false => Err(Error::Git { doing: KEEP.into(), why: objects.why() }),
+        }
+    };
     let but = ["--not", "--exclude=refs/sandbox/*", "--exclude=refs/stash", "--glob=refs/*"];
-    let objects = git.look(all).args(but).ask_with(named.into_bytes())?;
-    if !objects.ok() {
-        return Err(Error::Git { doing: KEEP.into(), why: objects.why() });
+    let mut objects = list(&but)?;
+    if is_fetched_over(&repo.config) {
+        claim(&repo.common, id)?;
+        objects += &list(&["--unpacked"])?;
     }
-    if objects.stdout.is_empty() {
+    if objects.is_empty() {
         return Ok(());
     }
     let mark = format!("--keep={}", mark(id));
     let index = git.look(["index-pack", "--stdin", &mark]);
-    let list = String::from_utf8_lossy(&objects.stdout).into_owned();
-    git.look(["pack-objects", "--stdout", "--quiet"]).pipe(list, &index)?;
+    git.look(["pack-objects", "--stdout", "--quiet"]).pipe(objects, &index)?;
     Ok(())
 }
 
-/// Hands the packs that were kept for `id` back to git, which repacks or prunes them as it likes.
+/// Keeps every pack that is there for `id` too. One that somebody else keeps is left to them.
+fn claim(common: &Path, id: &str) -> Result<()> {
+    for pack in with_ending(common, "pack") {
+        let keep = pack.with_extension("keep");
+        let lines = match file::read_small(&keep) {
+            Ok(text) => String::from_utf8_lossy(&text).into_owned(),
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(error).at("read", &keep),
+        };
+        let is_ours = lines.lines().all(|line| line.starts_with(MARK));
+        if is_ours && !lines.lines().any(|line| line == mark(id)) {
+            file::replace(&keep, format!("{lines}{}\n", mark(id)).as_bytes())?;
+        }
+    }
+    Ok(())
+}
+
+/// Hands the packs that were kept for `id`, and for nothing else, back to git, which repacks or prunes
+/// them as it likes.
 pub fn let_go(common: &Path, id: &str) -> Result<()> {
-    for path in kept_for(common, id) {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(error).at("delete", &path);
-            }
-            _ => {}
+    let own = mark(id);
+    for keep in with_ending(common, "keep") {
+        let Ok(text) = file::read_small(&keep) else { continue };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let rest: String =
+            text.lines().filter(|line| *line != own).flat_map(|line| [line, "\n"]).collect();
+        match () {
+            () if !text.lines().any(|line| line == own) => {}
+            () if !rest.is_empty() => file::replace(&keep, rest.as_bytes())?,
+            () => match fs::remove_file(&keep) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(error).at("delete", &keep);
+                }
+                _ => {}
+            },
         }
     }
     Ok(())
@@ -82,15 +123,11 @@ pub fn mark(id: &str) -> String {
     format!("{MARK}{id}")
 }
 
-fn kept_for(common: &Path, id: &str) -> Vec<PathBuf> {
-    let wanted = mark(id);
-    let packs = fs::read_dir(common.join("objects/pack")).into_iter().flatten().flatten();
-    let keeps = packs.map(|entry| entry.path());
-    let keeps = keeps.filter(|path| path.extension().is_some_and(|end| end == "keep"));
-    let ours = |path: &PathBuf| {
-        file::read_small(path).is_ok_and(|text| text.trim_ascii_end() == wanted.as_bytes())
-    };
-    keeps.filter(ours).collect()
+/// The files of the pack folder whose names end so.
+fn with_ending(common: &Path, ending: &str) -> Vec<PathBuf> {
+    let files = fs::read_dir(common.join("objects/pack")).into_iter().flatten().flatten();
+    let paths = files.map(|file| file.path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == ending)).collect()
 }
 
 #[cfg(test)]

@@ -64,6 +64,56 @@ fn a_mirror_keeps_its_objects_in_a_pack_and_publishes_none() {
 }
 
 #[test]
+fn a_fetch_that_deletes_every_branch_of_a_mirror_takes_nothing() {
+    for vault in [false, true] {
+        let test = repository(Format::Files).unwrap();
+        let copy = test.home.join("copy.git").display().to_string();
+        test.git(&["clone", "--quiet", "--mirror", ".", &copy]);
+        test.git(&["remote", "add", "--mirror=fetch", "copy", &copy]);
+        test.git(&["gc", "--quiet"]);
+        test.git(&["switch", "--quiet", "--detach"]);
+        let (path, lost, blob) = with_work(&test);
+        // What its branch alone has by now.
+        commit(&test, &path, "b", "on its branch\n");
+        test.git_in(&path, &["reflog", "expire", "--expire=now", "HEAD"]);
+        test.new_sandbox(&["other"]);
+        succeeds(test.run(&["rm", "--force", "other"]));
+        let before = state(&test, &path);
+        succeeds(test.run(&["rm", "--force", "box"]));
+        test.git(&["fetch", "--quiet", "--prune", "copy"]);
+        assert_eq!(test.branches(), ["main"]);
+        cleaned(&test);
+        if vault {
+            succeeds(reap(&test, 0, &["--purge"]));
+            test.git(&["fetch", "--quiet", "--prune", "copy"]);
+            cleaned(&test);
+        }
+        // What one lets go of, another may need.
+        succeeds(reap(&test, 0, &["--purge", "other"]));
+        cleaned(&test);
+        for id in [&lost, &blob] {
+            test.git(&["cat-file", "-e", id]);
+        }
+        succeeds(test.run(&["restore", "box"]));
+        same(&state(&test, &path), &before);
+    }
+}
+
+#[test]
+fn a_pseudo_ref_keeps_what_it_names_whatever_that_is() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    write(&test.home.join("blob"), "named by a pseudo ref\n");
+    let blob = test.home.join("blob").display().to_string();
+    let blob = test.git_in(&path, &["hash-object", "-w", &blob]);
+    test.git_in(&path, &["update-ref", "MINE_HEAD", &blob]);
+    succeeds(test.run(&["rm", "box"]));
+    cleaned(&test);
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.git_in(&path, &["cat-file", "-p", "MINE_HEAD"]), "named by a pseudo ref");
+}
+
+#[test]
 fn a_pack_that_was_kept_goes_with_its_sandbox() {
     let test = repository(Format::Files).unwrap();
     test.git(&["config", "remote.copy.mirror", "true"]);
