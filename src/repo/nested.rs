@@ -105,6 +105,9 @@ pub fn has_work(git: &Git, folder: &Path) -> Result<bool> {
     if config.starts_programs() {
         return Ok(true);
     }
+    if has_worktrees(folder) {
+        return Ok(true);
+    }
     let git = git.without_hooks(config.hook_names());
     let look = |words: &[&str]| looked_at(git.look(words), ceiling);
     let commits = ["rev-list", "-1", "--all", "--reflog", "--not", "--remotes"];
@@ -122,6 +125,17 @@ pub fn has_work(git: &Git, folder: &Path) -> Result<bool> {
     // Submodules of it are found by the walk.
     let words = ["status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=all"];
     Ok(!look(&words).read("read its changes")?.is_empty())
+}
+
+/// Whether a nested repository has linked worktrees: those have their index and HEAD in it.
+fn has_worktrees(folder: &Path) -> bool {
+    let dot_git = folder.join(".git");
+    let git_dir = match fs::symlink_metadata(&dot_git) {
+        Ok(meta) if meta.is_file() => return false,
+        Ok(_) => dot_git.as_path(),
+        Err(_) => folder,
+    };
+    fs::read_dir(git_dir.join("worktrees")).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// Only this repository is asked, without the network.

@@ -92,3 +92,25 @@ fn one_with_a_mount_in_it_is_not_purged() {
         assert!(mount.0.join("file").exists() && item.join("tree/file").exists());
     });
 }
+
+#[test]
+fn an_ignored_repository_that_others_are_worktrees_of_is_work() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let (app, clone) = (test.app().display().to_string(), path.join("build/clone"));
+    test.git_in(&path, &["clone", "--quiet", &app, "build/clone"]);
+    let linked = test.home.join("linked");
+    let add = ["worktree", "add", "--quiet", "--detach", &linked.display().to_string()];
+    test.git_in(&clone, &add);
+    write(&linked.join("staged"), "staged only here\n");
+    test.git_in(&linked, &["add", "staged"]);
+    fs::remove_file(linked.join("staged")).unwrap();
+    let said = "error: cannot remove 'box': unsaved work in 'build/clone'\n\
+                hint: to move it to the trash as it is: git sandbox rm --force box\n";
+    test.run(&["rm", "box"]).stderr(said).code(1);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    test.run(&["reap", "--purge"]).output();
+    assert!(only_one(&test).join("tree/build/clone/.git/worktrees/linked/index").exists());
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.git_in(&linked, &["show", ":staged"]), "staged only here");
+}
