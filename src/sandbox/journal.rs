@@ -16,6 +16,9 @@ use crate::sys::{file, path};
 use crate::ui::words::counted;
 
 const FILE: &str = "journal.json";
+/// The most bytes of a journal. Readers take twice as much, which is what it can become in the header
+/// of an item of the vault, indented once more.
+const LARGEST: usize = 8 << 20;
 /// The sandbox's folder inside its folder of the trash.
 pub const TREE: &str = "tree";
 /// The `.git` file of an orphan, set aside so that git fails inside its folder.
@@ -189,11 +192,21 @@ impl Journal {
         }
     }
 
-    /// Writes it, synced, whole or not at all.
+    /// Writes it, synced, whole or not at all. One that could not be read again is not written: a list
+    /// of ignored files that makes it so large is left out, and then nothing counts as ignored.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join(FILE);
-        let json = serde_json::to_vec_pretty(self).map_err(|_| Error::NotText { what: "path" })?;
-        file::replace(&path, &json)?;
+        let json = |journal: &Journal| {
+            serde_json::to_vec_pretty(journal).map_err(|_| Error::NotText { what: "path" })
+        };
+        let mut bytes = json(self)?;
+        if bytes.len() > LARGEST {
+            bytes = json(&Journal { ignored: None, ..self.clone() })?;
+        }
+        if bytes.len() > LARGEST {
+            return Err(std::io::Error::from(ErrorKind::FileTooLarge)).at("write", &path);
+        }
+        file::replace(&path, &bytes)?;
         file::sync(folder)
     }
 
@@ -270,6 +283,25 @@ mod tests {
             assert!(real.contains(ours));
             assert!(Journal::parse(real.replace(ours, theirs).as_bytes()).is_err(), "{theirs}");
         }
+    }
+
+    #[test]
+    fn one_that_would_be_too_large_is_written_without_the_list_of_what_was_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = Journal::parse(real_journal().as_bytes()).unwrap();
+        let name = |number| Text::from(format!("{}{number}", "n".repeat(240)).into_bytes());
+        let large = Journal { ignored: Some((0..80_000).map(name).collect()), ..journal.clone() };
+        large.write(folder.path()).unwrap();
+        let read = Journal::read(folder.path()).unwrap().unwrap();
+        assert_eq!(read, Journal { ignored: None, ..journal.clone() });
+        let few = Journal { ignored: Some((0..20_000).map(name).collect()), ..journal.clone() };
+        few.write(folder.path()).unwrap();
+        assert_eq!(Journal::read(folder.path()).unwrap(), Some(few.clone()));
+        // What cannot be read again is not written.
+        let name = |number| (format!("refs/worktree/{number:0240}"), "1".repeat(40));
+        let refused = Journal { refs: (0..80_000).map(name).collect(), ..journal };
+        assert!(refused.write(folder.path()).is_err());
+        assert_eq!(Journal::read(folder.path()).unwrap(), Some(few));
     }
 
     #[test]
