@@ -173,3 +173,109 @@ fn a_symlink_in_the_place_of_the_files_does_not_come_back() {
     assert_eq!(fs::read_link(&tree).unwrap(), aside);
     assert_eq!(fs::read_to_string(aside.join("a")).unwrap(), "edited\n");
 }
+
+#[test]
+fn a_branch_that_was_begun_meanwhile_is_not_taken_for_an_unborn_one() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    test.git_in(&path, &["switch", "--quiet", "--orphan", "later"]);
+    write(&path.join("staged"), "staged\n");
+    test.git_in(&path, &["add", "staged"]);
+    let status = test.git_in(&path, &["status", "--porcelain"]);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    test.git(&["branch", "later", "main"]);
+    let said = "restored 'box'\nHEAD is on no branch: branch 'later' has moved since\n";
+    comes_back(&test, said);
+    assert_eq!(test.git_in(&path, &["status", "--porcelain"]), status);
+    assert_eq!(test.git(&["rev-parse", "later"]), test.git(&["rev-parse", "main"]));
+}
+
+#[test]
+fn a_first_commit_that_was_made_in_the_trash_stays_checked_out() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    test.git_in(&path, &["switch", "--quiet", "--orphan", "later"]);
+    write(&path.join("staged"), "staged\n");
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let first = test.commit(&only_one(&test).join("tree"), "first", "first\n");
+    let said = "restored 'box'\nHEAD is detached: branch 'later' has moved since\n";
+    comes_back(&test, said);
+    assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), first);
+    assert_eq!(test.branches(), ["box", "main"]);
+}
+
+/// Lets the repository keep its refs in another format; false where this git cannot.
+fn migrated(test: &Test, format: &str) -> bool {
+    // Early versions migrate no reflogs.
+    for logs in [".git/logs", ".git/worktrees"] {
+        let _ = fs::remove_dir_all(test.app().join(logs));
+    }
+    let format = format!("--ref-format={format}");
+    let words = ["refs", "migrate", &format];
+    test.command("git", &test.app()).args(words).output().unwrap().status.success()
+}
+
+#[test]
+fn an_operation_and_private_refs_survive_a_migration_of_the_refs() {
+    let formats =
+        [(Format::Files, ["reftable", "files"]), (Format::Reftable, ["files", "reftable"])];
+    for (format, [other, same_again]) in formats {
+        for (number, ways) in [&[other][..], &[other, same_again]].into_iter().enumerate() {
+            let Some(test) = repository(format) else { return };
+            let path = test.new_sandbox(&["box"]);
+            test.git_in(&path, &["update-ref", "refs/worktree/mine", "HEAD"]);
+            commit(&test, &path, "clash", "theirs\n");
+            let theirs = test.git_in(&path, &["rev-parse", "HEAD"]);
+            test.git_in(&path, &["reset", "--quiet", "--hard", "HEAD~"]);
+            commit(&test, &path, "clash", "ours\n");
+            let pick = ["cherry-pick", &theirs];
+            let picked = test.command("git", &path).args(pick).output().unwrap();
+            assert!(!picked.status.success());
+            let refs = || {
+                let names = ["HEAD", "CHERRY_PICK_HEAD", "ORIG_HEAD", "refs/worktree/mine"];
+                names.map(|name| test.git_in(&path, &["rev-parse", "--verify", name]))
+            };
+            let (before, files) = (refs(), fs::read(path.join("clash")).unwrap());
+            succeeds(test.run(&["rm", "--force", "box"]));
+            for way in ways {
+                if !migrated(&test, way) {
+                    return;
+                }
+                // It is looked at on the way, and not brought back.
+                succeeds(test.run(&["reap"]));
+            }
+            comes_back(&test, RESTORED);
+            assert_eq!(refs(), before, "{format:?} {number}");
+            assert_eq!(fs::read(path.join("clash")).unwrap(), files);
+            test.git_in(&path, &["cherry-pick", "--abort"]);
+            assert_eq!(test.git_in(&path, &["status", "--porcelain"]), "");
+            succeeds(test.run(&["rm", "box"]));
+        }
+    }
+}
+
+#[test]
+fn from_outside_of_a_repository_that_was_moved_all_of_it_comes_back() {
+    for vault in [false, true] {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        // By it the repository is found from outside.
+        test.new_sandbox(&["other"]);
+        write(&path.join("staged"), "staged\n");
+        test.git_in(&path, &["add", "staged"]);
+        succeeds(test.run(&["rm", "--force", "box"]));
+        if vault {
+            succeeds(test.run(&["reap", "--purge"]));
+        }
+        let moved = test.home.join("moved");
+        fs::rename(test.app(), &moved).unwrap();
+        succeeds(test.run_in(&moved, &["doctor", "--fix"]));
+        let listed = test.run_in(&test.home, &["restore", "--all"]).output();
+        assert_eq!(String::from_utf8(listed.stdout).unwrap().lines().count(), 2);
+        let run = test.run_in(&test.home, &["restore", "--all", "box"]);
+        run.stdout("$ROOT/box\n").stderr(RESTORED).ok();
+        assert_eq!(test.git_in(&path, &["status", "--porcelain"]), "A  staged");
+        assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "box");
+        test.run_in(&moved, &["doctor"]).stderr("all is well\n").ok();
+    }
+}

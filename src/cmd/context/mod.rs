@@ -205,7 +205,11 @@ impl Here {
     /// read is warned of.
     pub fn stored(&self, out: Out) -> Result<Vec<(Journal, u64)>> {
         let stored = stored(&self.vault(out), out)?;
-        Ok(stored.into_iter().filter(|(journal, _)| self.is_ours(journal)).collect())
+        let ours = stored.into_iter().filter(|(journal, _)| self.is_ours(journal));
+        let common = || Some(self.repo.common.clone());
+        // The repository may have been moved since.
+        let here = |(journal, size)| (Journal { common: common(), ..journal }, size);
+        Ok(ours.map(here).collect())
     }
 
     /// Whether an item of the vault is of this repository: it records this path, or it records one

@@ -1,7 +1,5 @@
 //! Items whose repository is out of reach.
 
-use std::path::Path;
-
 use crate::cmd::context;
 use crate::error::Result;
 use crate::lifecycle::trash::{Item, orphan};
@@ -24,6 +22,5 @@ pub(super) fn lost_stored(
 
 /// Items of the trash that no repository in reach knows.
 pub(super) fn lost(all: &Everywhere) -> Vec<Result<Item>> {
-    let known = |common: &Path| all.commons.contains(common);
-    orphan::items(&all.root.trash_folders(), known)
+    orphan::items(&all.root.trash_folders(), &all.commons)
 }

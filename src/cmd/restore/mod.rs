@@ -98,7 +98,7 @@ fn everywhere(args: &Args, out: &mut Out) -> Result<u8> {
         found.extend(found_in(&here, *out)?.into_iter().map(|found| (found, period)));
     }
     let period = AfterRemoval::read(&all.config)?.trash;
-    for item in orphan::items(&all.root.trash_folders(), |common| all.commons.contains(common)) {
+    for item in orphan::items(&all.root.trash_folders(), &all.commons) {
         match item {
             Ok(item) if item.is_ready() => found.push((Found::Trash(item), period)),
             Ok(_) => {}
@@ -242,6 +242,9 @@ fn said(attached: &Attached) -> Option<String> {
         }
         Attached::Moved(branch) => {
             Some(format!("HEAD is detached: branch '{branch}' has moved since"))
+        }
+        Attached::StaysUnborn(branch) => {
+            Some(format!("HEAD is on no branch: branch '{branch}' has moved since"))
         }
         Attached::Taken(branch, path) => Some(format!(
             "HEAD is detached: branch '{branch}' is checked out in '{}'",

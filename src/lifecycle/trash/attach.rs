@@ -1,6 +1,7 @@
 //! What a restored sandbox has checked out: HEAD goes back on the ref it was on, where that is still
 //! the same and free.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
@@ -9,7 +10,7 @@ use crate::lifecycle::trash::Trash;
 use crate::lifecycle::trash::removal::UNBORN;
 use crate::repo::{Worktrees, held, holders};
 use crate::sandbox::journal::Journal;
-use crate::sys::file;
+use crate::sys::{dir, file};
 
 /// What a restored sandbox has checked out.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub enum Attached {
     Recreated(String),
     /// Its commit, detached: the branch has moved on.
     Moved(String),
+    /// No commit yet, as before, but on no branch: the branch has one by now.
+    StaysUnborn(String),
     /// Its commit, detached: the branch had vanished and cannot be made again.
     Blocked(String),
     /// Its commit, detached: the branch is checked out elsewhere.
@@ -42,7 +45,7 @@ impl Trash<'_> {
         let own = match self.head_of(private)? {
             Head::On(on) if on == *branch => return Ok(Attached::AsBefore),
             Head::On(on) if on != UNBORN => return Ok(Attached::Moved(name)),
-            Head::On(_) => None,
+            Head::On(_) => self.born(private)?,
             Head::At(id) => Some(id),
         };
         let mut holders = holders::of(worktrees, &self.repo.common, branch.as_ref());
@@ -50,7 +53,11 @@ impl Trash<'_> {
             return Ok(Attached::Taken(name, holder.record.path.clone()));
         }
         let attached = match &journal.head {
-            None => Attached::AsBefore,
+            None => match own {
+                None if self.tip_of(branch)?.is_none() => Attached::AsBefore,
+                None => return Ok(Attached::StaysUnborn(name)),
+                Some(_) => return Ok(Attached::Moved(name)),
+            },
             Some(head) => match self.where_branch_is(own.as_deref(), branch, head)? {
                 Tip::Same => Attached::AsBefore,
                 Tip::Elsewhere => return Ok(Attached::Moved(name)),
@@ -98,39 +105,93 @@ impl Trash<'_> {
         if refs::loose_tip(&self.repo.common, branch).as_deref() == Some(head) {
             return Ok(Tip::Same);
         }
+        Ok(match self.tip_of(branch)? {
+            Some(tip) if tip == head => Tip::Same,
+            Some(_) => Tip::Elsewhere,
+            None => Tip::Gone,
+        })
+    }
+
+    /// The commit of a branch, if there is one.
+    fn tip_of(&self, branch: &str) -> Result<Option<String>> {
         let verify = ["rev-parse", "--verify", "--quiet", branch];
         let tip = self.git.at(&self.repo.common).look(verify).ask()?;
         match tip.code {
-            Some(0) if String::from_utf8_lossy(&tip.stdout).trim() == head => Ok(Tip::Same),
-            Some(0) => Ok(Tip::Elsewhere),
-            Some(1) => Ok(Tip::Gone),
+            Some(0) => Ok(Some(String::from_utf8_lossy(&tip.stdout).trim().to_owned())),
+            Some(1) => Ok(None),
             // No answer is not the answer that it is gone. The next command tries again.
             _ => Err(Error::Git { doing: "read its branch".into(), why: tip.why() }),
         }
     }
 
-    /// Gives back HEAD and private refs to a private git dir whose repository keeps refs in another
-    /// format by now: git's own migration leaves it without them.
-    pub(super) fn refill_refs(&self, journal: &Journal, private: &Path) -> Result<()> {
-        if journal.reftable == self.repo.is_reftable() {
-            return Ok(());
+    /// The commit that a process in the trash has made where there was none, and HEAD detached at it.
+    fn born(&self, private: &Path) -> Result<Option<String>> {
+        let ask = ["rev-parse", "--verify", "--quiet", "HEAD"];
+        let answer = held::within(&self.git, private, ask).ask()?;
+        if !answer.ok() {
+            return Ok(None);
         }
+        let commit = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        let words = ["update-ref", "--no-deref", "HEAD", &commit];
+        held::within(&self.git, private, words).done("detach HEAD")?;
+        Ok(Some(commit))
+    }
+
+    /// Gives HEAD and private refs to a private git dir whose repository keeps refs in another format by
+    /// now: git's own migration passes it over. Its HEAD file tells in which format it is, and changes
+    /// last.
+    pub(super) fn refill_refs(&self, journal: &Journal, private: &Path) -> Result<()> {
         let head = private.join("HEAD");
-        let text = match (&journal.head, self.repo.is_reftable()) {
-            (Some(head), false) => format!("{head}\n"),
-            (None, false) => format!("ref: {UNBORN}\n"),
-            // What git writes where HEAD is in a table.
-            (_, true) => "ref: refs/heads/.invalid\n".to_owned(),
-        };
-        file::replace(&head, text.as_bytes())?;
-        let own = journal.refs.iter().map(|(name, id)| (name.as_str(), id.as_str()));
-        let in_table = self.repo.is_reftable();
-        let head = journal.head.as_deref().filter(|_| in_table).map(|head| ("HEAD", head));
-        for (name, id) in own.chain(head) {
-            let words = ["update-ref", "--no-deref", name, id];
-            held::within(&self.git, private, words).done("bring its refs back")?;
+        let is_in_table = file::read_small(&head).at("read", &head)? == held::IN_TABLE;
+        match (is_in_table, self.repo.is_reftable()) {
+            (false, true) => {
+                self.into_table(private)?;
+                file::replace(&head, held::IN_TABLE)
+            }
+            (true, false) => {
+                for (name, id) in &journal.refs {
+                    self.set_ref(private, name, id)?;
+                }
+                let text = match &journal.head {
+                    Some(head) => format!("{head}\n"),
+                    None => format!("ref: {UNBORN}\n"),
+                };
+                file::replace(&head, text.as_bytes())
+            }
+            (false, false) | (true, true) => Ok(()),
+        }
+    }
+
+    /// Writes every ref of a private git dir that is a file into a table. One that names nothing stays a
+    /// file.
+    fn into_table(&self, private: &Path) -> Result<()> {
+        dir::make(&private.join("reftable"))?;
+        let head = private.join("HEAD");
+        let text = file::read_small(&head).at("read", &head)?;
+        let text = String::from_utf8_lossy(text.trim_ascii_end()).into_owned();
+        let refs = held::loose_refs(private)?;
+        for (name, text) in refs.iter().chain([(&"HEAD".to_owned(), &text)]) {
+            let there = ["cat-file", "-e", text];
+            if !text.starts_with("ref:") && !held::within(&self.git, private, there).ask()?.ok() {
+                continue;
+            }
+            self.set_ref(private, name, text)?;
+        }
+        // git would not see that an operation has ended.
+        for name in refs.keys().filter(|name| !name.contains('/')) {
+            let path = private.join(name);
+            fs::remove_file(&path).at("remove", &path)?;
         }
         Ok(())
+    }
+
+    /// Makes a ref of a private git dir say what a file would.
+    fn set_ref(&self, private: &Path, name: &str, text: &str) -> Result<()> {
+        let words = match text.strip_prefix("ref:") {
+            Some(target) => ["symbolic-ref", "--", name, target.trim()],
+            None => ["update-ref", "--no-deref", name, text],
+        };
+        held::within(&self.git, private, words).done("bring its refs back")
     }
 }
 

@@ -139,6 +139,8 @@ fn item_of(private: &Path, pin: &Pin, trash: &[PathBuf], common: &Path) -> Resul
     if elsewhere.is_some_and(|original| private_home(original).join(&pin.id).is_dir()) {
         return Ok(None);
     }
+    // The repository may have been moved since.
+    let journal = Journal { common: Some(common.to_owned()), ..journal };
     Ok(Some(Item { at, private: Some(private.to_owned()), journal }))
 }
 

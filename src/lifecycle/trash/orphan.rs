@@ -5,12 +5,13 @@
 //! into the index of a newcomer with the same name. When the repository is in reach again and still
 //! has the private git dir, the item is adopted: it becomes an ordinary one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
 use crate::lifecycle::trash::removal::new_id;
-use crate::lifecycle::trash::{Item, Trash, restore};
+use crate::lifecycle::trash::{Item, Trash, private_home, restore};
 use crate::lifecycle::vault::Vault;
 use crate::repo::{Worktree, Worktrees, held, kept, link};
 use crate::sandbox::all_repos::{common_of, is_orphan};
@@ -110,11 +111,15 @@ pub fn recover(folders: &[PathBuf]) -> Result<()> {
     Ok(())
 }
 
-/// The items in these folders of the trash whose repository is not among `known`.
-pub fn items(folders: &[PathBuf], known: impl Fn(&Path) -> bool) -> Vec<Result<Item>> {
+/// The items in these folders of the trash that no repository of `commons` has: none is recorded, and
+/// none that was moved since has the other half.
+pub fn items(folders: &[PathBuf], commons: &BTreeSet<PathBuf>) -> Vec<Result<Item>> {
+    let has_half = |id: &str| commons.iter().any(|common| private_home(common).join(id).is_dir());
+    let is_recorded =
+        |journal: &Journal| journal.common.as_ref().is_some_and(|common| commons.contains(common));
+    let is_lost = |journal: &Journal| !is_recorded(journal) && !has_half(&journal.id);
     let read = |at: &PathBuf| {
-        let ours = |journal: &Journal| !journal.common.as_deref().is_some_and(&known);
-        let journal = Journal::read(at)?.filter(ours);
+        let journal = Journal::read(at)?.filter(is_lost);
         Ok(journal.map(|journal| Item { at: at.clone(), private: None, journal }))
     };
     folders.iter().filter_map(|folder| read(folder).transpose()).collect()

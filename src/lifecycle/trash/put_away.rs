@@ -68,8 +68,6 @@ impl Trash<'_> {
         let head = head.ok().then(|| String::from_utf8_lossy(&head.stdout).trim().to_owned());
         let mut item = item.clone();
         item.journal.kept = kept;
-        // The repository may have been moved since.
-        item.journal.common = Some(self.repo.common.clone());
         item.journal.write(&item.at)?;
         crash_point::reached();
         let base = head.as_deref().map(|commit| Base { git: &git, commit });
