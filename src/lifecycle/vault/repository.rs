@@ -4,6 +4,7 @@
 //! made again after a crash, and HEAD, which makes it a repository, comes last. None of the user's
 //! config or hooks applies to a call about it.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io::ErrorKind;
@@ -35,6 +36,7 @@ const CONFIG: &str = "\
 [maintenance]
 \tauto = false
 ";
+const HEAD: &str = "ref: refs/heads/none\n";
 /// What ties git to another repository or carries settings of the user's.
 pub const TIES: [&str; 15] = [
     "GIT_DIR",
@@ -105,11 +107,44 @@ impl Repository {
                     () if !meta.is_dir() => "it is not a folder",
                     () if meta.uid() != user => "it is not yours",
                     () if meta.mode() & 0o077 != 0 => "others can read or change it",
-                    () => return Ok(self.dir.join("HEAD").is_file()),
+                    () => {
+                        self.mend()?;
+                        return Ok(self.dir.join("HEAD").is_file());
+                    }
                 };
                 Err(Error::Root { root: self.dir.clone(), why: why.to_owned(), hint: None })
             }
         }
+    }
+
+    /// Writes HEAD and config again where they are lost although there are items: without them git would
+    /// not find these, and they always say the same.
+    fn mend(&self) -> Result<()> {
+        let is_used = ["refs/vault", "packed-refs"].iter().any(|name| self.dir.join(name).exists());
+        for (name, text) in [("config", CONFIG), ("HEAD", HEAD)] {
+            let path = self.dir.join(name);
+            let is_lost = match fs::symlink_metadata(&path) {
+                Err(error) => error.kind() == ErrorKind::NotFound,
+                Ok(meta) => meta.len() == 0,
+            };
+            if is_used && is_lost {
+                file::replace(&path, text.as_bytes())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The ids of all items, each with whether git can read its ref: one that it cannot read it passes
+    /// over.
+    pub fn ids(&self) -> Result<BTreeMap<String, bool>> {
+        let words = ["for-each-ref", "--format=%(refname)", ITEMS];
+        let names = self.call(&words).read("list the vault")?;
+        let names = String::from_utf8_lossy(&names).into_owned();
+        let listed = names.lines().filter_map(|name| name.strip_prefix(ITEMS));
+        let files = fs::read_dir(self.dir.join(ITEMS)).into_iter().flatten().flatten();
+        let files = files.map(|file| file.file_name().to_string_lossy().into_owned());
+        let files = files.filter(|name| check_id(name).is_ok()).map(|id| (id, false));
+        Ok(files.chain(listed.map(|id| (id.to_owned(), true))).collect())
     }
 
     /// Makes it, unless it is there, and takes its lock.
@@ -123,7 +158,7 @@ impl Repository {
         let lock = self.lock()?;
         if !self.exists()? {
             file::replace(&self.dir.join("config"), CONFIG.as_bytes())?;
-            file::replace(&self.dir.join("HEAD"), b"ref: refs/heads/none\n")?;
+            file::replace(&self.dir.join("HEAD"), HEAD.as_bytes())?;
             self.sync()?;
         }
         Ok(lock)

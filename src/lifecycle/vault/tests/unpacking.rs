@@ -90,12 +90,50 @@ fn an_item_that_cannot_be_read_is_told_beside_the_others() {
     world.in_vault(&["update-ref", "refs/vault/a-odd", &odd]);
     world.in_vault(&["update-ref", "refs/vault/z-copy", &commit]);
     write(&world.vault_dir().join("refs/vault/b-gone"), format!("{}\n", "1".repeat(40)));
+    write(&world.vault_dir().join("refs/vault/c-empty"), "");
     let items = world.vault().items().unwrap();
     let told: Vec<_> = items.iter().map(|item| (item.id.as_str(), item.header.is_ok())).collect();
-    assert_eq!(told, [("a-odd", false), ("b-gone", false), (ID, true), ("z-copy", false)]);
+    let odd = [("a-odd", false), ("b-gone", false), ("c-empty", false)];
+    assert_eq!(told, [&odd[..], &[(ID, true), ("z-copy", false)]].concat());
     assert!(world.vault().unpack("a-odd", None, Some(&world.tree()), None).is_err());
     assert!(!world.tree().exists());
     assert_eq!(world.back(), Unpacked::default());
+}
+
+#[test]
+fn what_makes_the_vault_a_repository_is_written_again() {
+    for (name, lost) in [("HEAD", true), ("HEAD", false), ("config", true), ("config", false)] {
+        let world = World::new();
+        world.write("mine", "mine\n");
+        world.away();
+        let path = world.vault_dir().join(name);
+        let before = fs::read(&path).unwrap();
+        if lost {
+            fs::remove_file(&path).unwrap();
+        } else {
+            write(&path, "");
+        }
+        assert_eq!(world.vault().items().unwrap().len(), 1, "{name} {lost}");
+        assert_eq!(fs::read(&path).unwrap(), before, "{name} {lost}");
+        assert_eq!(world.back(), Unpacked::default());
+        assert_eq!(fs::read_to_string(world.tree().join("mine")).unwrap(), "mine\n");
+    }
+}
+
+#[test]
+fn a_purge_of_one_leaves_the_bytes_of_another_that_cannot_be_read() {
+    let world = World::new();
+    world.write("mine", "mine\n");
+    world.away();
+    let commit = world.in_vault(&["rev-parse", &format!("refs/vault/{ID}")]);
+    world.in_vault(&["update-ref", "refs/vault/other", &commit]);
+    let path = world.vault_dir().join(format!("refs/vault/{ID}"));
+    let before = fs::read(&path).unwrap();
+    write(&path, "");
+    assert!(world.vault().purge("other").unwrap());
+    write(&path, before);
+    assert_eq!(world.back(), Unpacked::default());
+    assert_eq!(fs::read_to_string(world.tree().join("mine")).unwrap(), "mine\n");
 }
 
 #[test]
