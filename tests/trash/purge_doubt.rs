@@ -7,6 +7,7 @@ use crate::fixture::diff::same;
 use crate::fixture::files::{chmod, tree, write};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::run::{succeeds, without_power};
+use crate::fixture::state::{private_anywhere, state};
 use crate::fixture::time::{after, set_time, set_times};
 use crate::fixture::trash::{only_one, trashed};
 
@@ -113,4 +114,44 @@ fn an_ignored_repository_that_others_are_worktrees_of_is_work() {
     assert!(only_one(&test).join("tree/build/clone/.git/worktrees/linked/index").exists());
     succeeds(test.run(&["restore", "box"]));
     assert_eq!(test.git_in(&linked, &["show", ":staged"]), "staged only here");
+}
+
+/// Lets nobody delete a file, or lets them again; false where this file system or user cannot.
+fn holds(path: &std::path::Path, held: bool) -> bool {
+    let word = if held { "+i" } else { "-i" };
+    let done = std::process::Command::new("chattr").arg(word).arg(path).output();
+    done.is_ok_and(|done| done.status.success())
+}
+
+#[test]
+fn what_was_deleted_in_part_comes_back_whole() {
+    let parts: [fn(&Test) -> std::path::PathBuf; 2] = [
+        |test| only_one(test).join("tree/staged"),
+        |test| private_anywhere(&test.app(), "box").join("index"),
+    ];
+    for part in parts {
+        for again in [false, true] {
+            let test = repository(Format::Files).unwrap();
+            let path = test.new_sandbox(&["box"]);
+            write(&path.join("staged"), "staged\n");
+            test.git_in(&path, &["add", "staged"]);
+            write(&path.join("untracked"), "untracked\n");
+            let before = state(&test, &path);
+            succeeds(test.run(&["rm", "--force", "box"]));
+            let file = part(&test);
+            if !holds(&file, true) {
+                return;
+            }
+            let said = test.run(&["reap", "--purge"]).output();
+            if again {
+                test.run(&["reap", "--purge"]).output();
+            }
+            holds(&file, false);
+            let said = String::from_utf8(said.stdout).unwrap();
+            assert!(said.contains(": kept in the trash: cannot delete '"), "{said}");
+            succeeds(test.run(&["restore", "box"]));
+            same(&state(&test, &path), &before);
+            assert!(trashed(&test).is_empty());
+        }
+    }
 }

@@ -152,10 +152,13 @@ fn carry_out(
         Outcome::Stays(obstacle) => return Ok(Put::Stays(obstacle)),
     };
     crash_point::reached();
-    journal.at_stage(Stage::PutAway, at)?;
-    crash_point::reached();
-    if let Outcome::Stays(obstacle) = put.discard(&mut is_idle)? {
-        journal.at_stage(Stage::Trashed, at)?;
+    // From then on, whatever stops it, the vault alone has all of it: that is where a restore looks.
+    let mut begins = || {
+        journal.at_stage(Stage::PutAway, at)?;
+        crash_point::reached();
+        Ok(())
+    };
+    if let Outcome::Stays(obstacle) = put.discard(&mut is_idle, &mut begins)? {
         return Ok(Put::Stays(obstacle));
     }
     crash_point::reached();

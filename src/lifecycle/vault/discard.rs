@@ -33,14 +33,18 @@ struct Discarding<'a> {
     changed: HashMap<(u64, u64), Stamp>,
 }
 
-/// Deletes what a list names and nothing else. All is compared before anything is deleted. `is_idle`
-/// is asked before each step.
+/// Deletes what a list names and nothing else. All is compared before anything is deleted; in between
+/// `begins` is told. `is_idle` is asked before each step.
 pub fn discard(
     list: &File,
     folders: &[(Part, PathBuf)],
     is_idle: &mut dyn FnMut() -> Result<bool>,
+    begins: &mut dyn FnMut() -> Result<()>,
 ) -> Result<(), Stop> {
     for deed in [Deed::Compare, Deed::Delete] {
+        if deed == Deed::Delete {
+            begins()?;
+        }
         let list = Reader::new(list).doing(|| "read a list".into())?;
         let mut discarding = Discarding { list, deed, changed: HashMap::new() };
         for (part, folder) in folders {

@@ -312,9 +312,14 @@ fn settle_maps(item: &Item) -> Result<()> {
 impl PutAway {
     /// Deletes the files of the item: exactly those that were read and those that were ignored, each
     /// only while it is as it was, and folders only when they are empty. `is_idle` is asked before each
-    /// step; false stops it.
-    pub fn discard(self, is_idle: &mut dyn FnMut() -> Result<bool>) -> Result<Outcome<()>> {
-        Outcome::of(discard::discard(&self.list, &self.folders, is_idle))
+    /// step; false stops it. `begins` is told when all was compared: what stops it from then on leaves a
+    /// part of the files, of which the vault has all.
+    pub fn discard(
+        self,
+        is_idle: &mut dyn FnMut() -> Result<bool>,
+        begins: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Outcome<()>> {
+        Outcome::of(discard::discard(&self.list, &self.folders, is_idle, begins))
     }
 }
 

@@ -13,7 +13,7 @@ use crate::lifecycle::vault::{Outcome, Unpacked};
 fn stopped(world: &World, happens: impl FnOnce()) -> Obstacle {
     let away = world.put_away();
     happens();
-    match away.discard(&mut || Ok(true)).unwrap() {
+    match away.discard(&mut || Ok(true), &mut || Ok(())).unwrap() {
         Outcome::Done(()) => panic!("it was deleted"),
         Outcome::Stays(obstacle) => obstacle,
     }
@@ -99,7 +99,7 @@ fn a_file_that_was_deleted_meanwhile_is_no_matter() {
     let world = World::new();
     let away = world.put_away();
     fs::remove_file(world.tree().join("readme")).unwrap();
-    assert!(matches!(away.discard(&mut || Ok(true)).unwrap(), Outcome::Done(())));
+    assert!(matches!(away.discard(&mut || Ok(true), &mut || Ok(())).unwrap(), Outcome::Done(())));
     assert!(!world.tree().exists());
     world.back();
     assert_eq!(fs::read_to_string(world.tree().join("readme")).unwrap(), "hello\n");
@@ -130,7 +130,7 @@ fn another_folder_in_place_of_a_folder_is_a_change() {
 fn a_process_that_comes_in_stops_it() {
     let world = World::new();
     let before = world.snapshot();
-    let discarded = world.put_away().discard(&mut || Ok(false)).unwrap();
+    let discarded = world.put_away().discard(&mut || Ok(false), &mut || Ok(())).unwrap();
     assert!(matches!(discarded, Outcome::Stays(Obstacle::InUse)));
     assert_same(&world.snapshot(), &before);
     // Both folders are compared, then the tree goes.
@@ -139,7 +139,7 @@ fn a_process_that_comes_in_stops_it() {
         asked += 1;
         Ok(asked < 4)
     };
-    let discarded = world.put_away().discard(&mut is_idle).unwrap();
+    let discarded = world.put_away().discard(&mut is_idle, &mut || Ok(())).unwrap();
     assert!(matches!(discarded, Outcome::Stays(Obstacle::InUse)));
     assert!(!world.tree().exists() && world.private().join("HEAD").exists());
     // What is left is put away beside what is in the vault already.
@@ -161,7 +161,7 @@ fn what_is_written_while_files_are_deleted_stays_and_is_added_to_the_item() {
         }
         Ok(true)
     };
-    let discarded = world.put_away().discard(&mut is_idle).unwrap();
+    let discarded = world.put_away().discard(&mut is_idle, &mut || Ok(())).unwrap();
     assert!(
         matches!(&discarded, Outcome::Stays(Obstacle::Added(path)) if path.ends_with("src/deep"))
     );

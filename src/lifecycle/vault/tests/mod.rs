@@ -199,7 +199,7 @@ impl World {
     /// Puts it away and deletes it; nothing is left.
     #[track_caller]
     fn away(&self) {
-        let done = self.put_away().discard(&mut || Ok(true)).unwrap();
+        let done = self.put_away().discard(&mut || Ok(true), &mut || Ok(())).unwrap();
         assert!(matches!(done, Outcome::Done(())), "{done:?}");
         assert!(!self.tree().exists() && !self.private().exists());
     }

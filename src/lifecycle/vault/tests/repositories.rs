@@ -88,7 +88,7 @@ fn a_sha256_repository_and_a_sha1_one_share_a_vault() {
     };
     match one.vault().put_away(&item, &mut |_| {}).unwrap() {
         crate::lifecycle::vault::Outcome::Done(away) => {
-            drop(away.discard(&mut || Ok(true)).unwrap());
+            drop(away.discard(&mut || Ok(true), &mut || Ok(())).unwrap());
         }
         crate::lifecycle::vault::Outcome::Stays(obstacle) => panic!("{obstacle}"),
     }
