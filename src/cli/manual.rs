@@ -107,7 +107,8 @@ a process that was left in it goes on with its own index and HEAD. Its branch is
 --delete-branch asks for it and its base or upstream has every commit, or its base has all its
 changes by a squash or rebase. Every commit and every staged blob that HEAD, its reflog, a private ref
 or an operation in progress names is kept by the ref `refs/sandbox/kept/<id>`, where no garbage
-collection takes it.
+collection takes it. In a mirror a fetch could delete that ref, with every branch, and a push would
+publish it: there the objects are kept in packs with a `.keep` file, and staged files are in no ref.
 
 `git sandbox restore` lists what can be brought back, and `git sandbox restore <name>` brings it back: the
 same folder, branch, index, files, lock and operation. If its branch was moved or is checked out

@@ -60,7 +60,7 @@ impl Doctor<'_> {
             };
             let Some(entry) = entry_of(folder, &named, &here.repo.common) else {
                 if all_repos::common_of(&named).as_ref() == Some(&here.repo.common) {
-                    self.unknown(folder);
+                    self.unknown(here, folder);
                 }
                 continue;
             };
@@ -121,8 +121,12 @@ impl Doctor<'_> {
         }
     }
 
-    fn unknown(&mut self, folder: &Path) {
+    fn unknown(&mut self, here: &Here, folder: &Path) {
         self.find("folder", folder, &Wrong::Unknown.to_string(), None);
+        // In the home of another project it goes by no name here.
+        if !here.sandboxes.iter().any(|sandbox| sandbox.path == folder) {
+            return;
+        }
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
         self.hint(format!("git sandbox rm --force {}", shell_word(&name)));
     }

@@ -145,7 +145,7 @@ impl Trash<'_> {
         let is_in_table = file::read_small(&head).at("read", &head)? == held::IN_TABLE;
         match (is_in_table, self.repo.is_reftable()) {
             (false, true) => {
-                self.into_table(private)?;
+                self.fill_table(private)?;
                 file::replace(&head, held::IN_TABLE)
             }
             (true, false) => {
@@ -164,7 +164,7 @@ impl Trash<'_> {
 
     /// Writes every ref of a private git dir that is a file into a table. One that names nothing stays a
     /// file.
-    fn into_table(&self, private: &Path) -> Result<()> {
+    fn fill_table(&self, private: &Path) -> Result<()> {
         dir::make(&private.join("reftable"))?;
         let head = private.join("HEAD");
         let text = file::read_small(&head).at("read", &head)?;

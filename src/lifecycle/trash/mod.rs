@@ -88,6 +88,8 @@ pub fn items(repo: &Repo, place: &Place) -> Vec<Result<Item>> {
         let journal = match Journal::read(&at) {
             Ok(Some(journal)) => journal,
             Ok(None) => continue,
+            // One that its other half has led to is told of already.
+            Err(_) if seen.iter().any(|id| at.ends_with(id)) => continue,
             Err(error) => {
                 items.push(Err(error));
                 continue;
