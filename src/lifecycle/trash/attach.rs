@@ -169,20 +169,19 @@ impl Trash<'_> {
         let head = private.join("HEAD");
         let text = file::read_small(&head).at("read", &head)?;
         let text = String::from_utf8_lossy(text.trim_ascii_end()).into_owned();
-        let refs = held::loose_refs(private)?;
-        for (name, text) in refs.iter().chain([(&"HEAD".to_owned(), &text)]) {
-            let there = ["cat-file", "-e", text];
+        for (name, text) in held::loose_refs(private)? {
+            let there = ["cat-file", "-e", &text];
             if !text.starts_with("ref:") && !held::within(&self.git, private, there).ask()?.ok() {
                 continue;
             }
-            self.set_ref(private, name, text)?;
+            self.set_ref(private, &name, &text)?;
+            // By the file an operation would seem to go on when it has ended.
+            if !name.contains('/') {
+                let path = private.join(&name);
+                fs::remove_file(&path).at("remove", &path)?;
+            }
         }
-        // git would not see that an operation has ended.
-        for name in refs.keys().filter(|name| !name.contains('/')) {
-            let path = private.join(name);
-            fs::remove_file(&path).at("remove", &path)?;
-        }
-        Ok(())
+        self.set_ref(private, "HEAD", &text)
     }
 
     /// Makes a ref of a private git dir say what a file would.
