@@ -255,6 +255,23 @@ fn a_crash_at_any_step_of_coming_back_loses_nothing() {
 }
 
 #[test]
+fn locks_that_a_killed_git_left_in_the_vault_are_in_the_way_of_nothing() {
+    let (test, path, before) = removed(Format::Files, edits).unwrap();
+    succeeds(reap(&test, 15, &[]));
+    let vault = test.root().with_file_name(".vault.git");
+    let ids = fs::read_dir(vault.join("refs/vault")).unwrap();
+    let ids: Vec<_> = ids.map(|id| id.unwrap().path()).collect();
+    let [id] = &ids[..] else { panic!("{ids:?}") };
+    let locks = [id.with_extension("lock"), vault.join("packed-refs.lock")];
+    for lock in &locks {
+        write(lock, "");
+    }
+    succeeds(test.run(&["restore", "box"]));
+    same(&state(&test, &path), &before);
+    assert!(!locks.iter().any(|lock| lock.exists()));
+}
+
+#[test]
 fn an_interruption_while_it_is_put_away_drops_nothing_precious() {
     let test = repository(Format::Files).unwrap();
     write(&test.app().join(".git/info/exclude"), ".env*\n*.data\n");

@@ -139,9 +139,10 @@ impl Vault {
         crash_point::reached();
         // Together: from here on the item counts as stored.
         let was = before.unwrap_or_else(|| "0".repeat(40));
-        vault.update_refs(&format!(
-            "update {ITEMS}{id} {commit} {was}\ndelete {STAGING}{id} {commit}\n"
-        ))?;
+        vault.update_refs(
+            &lock,
+            &format!("update {ITEMS}{id} {commit} {was}\ndelete {STAGING}{id} {commit}\n"),
+        )?;
         crash_point::reached();
         vault.sync()?;
         crash_point::reached();
@@ -208,8 +209,8 @@ impl Vault {
         if !self.has(id)? {
             return Ok(false);
         }
-        let _lock = self.repository.open()?;
-        self.drop_refs(id)?;
+        let lock = self.repository.open()?;
+        self.drop_refs(&lock, id)?;
         Ok(true)
     }
 
@@ -220,8 +221,8 @@ impl Vault {
             return Ok(false);
         }
         let vault = &self.repository;
-        let _lock = vault.open()?;
-        self.drop_refs(id)?;
+        let lock = vault.open()?;
+        self.drop_refs(&lock, id)?;
         crash_point::reached();
         vault.tidy();
         // What belongs to an item whose ref git passes over would go as if nothing held it.
@@ -235,8 +236,8 @@ impl Vault {
         Ok(true)
     }
 
-    fn drop_refs(&self, id: &str) -> Result<()> {
-        self.repository.update_refs(&format!("delete {ITEMS}{id}\ndelete {STAGING}{id}\n"))
+    fn drop_refs(&self, lock: &Lock, id: &str) -> Result<()> {
+        self.repository.update_refs(lock, &format!("delete {ITEMS}{id}\ndelete {STAGING}{id}\n"))
     }
 
     /// A git that is asked for objects of the vault.

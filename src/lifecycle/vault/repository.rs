@@ -71,6 +71,9 @@ const SETTINGS: [&str; 12] = [
     "pack.threads=1",
 ];
 
+/// The file that the vault is locked by.
+const LOCK: &str = "sandbox.lock";
+
 /// The repository of the vault.
 #[derive(Debug)]
 pub struct Repository {
@@ -156,6 +159,7 @@ impl Repository {
             }
         }
         let lock = self.lock()?;
+        self.clear_locks();
         if !self.exists()? {
             file::replace(&self.dir.join("config"), CONFIG.as_bytes())?;
             file::replace(&self.dir.join("HEAD"), HEAD.as_bytes())?;
@@ -164,9 +168,22 @@ impl Repository {
         Ok(lock)
     }
 
+    /// Removes locks that a git left which was killed while it changed refs. Every git that changes refs
+    /// here holds the vault's lock, so none is at work.
+    fn clear_locks(&self) {
+        for folder in ["", ITEMS, STAGING] {
+            let files = fs::read_dir(self.dir.join(folder)).into_iter().flatten().flatten();
+            for file in files.filter(|file| file.file_name().as_bytes().ends_with(b".lock")) {
+                if file.file_name() != LOCK {
+                    let _ = fs::remove_file(file.path());
+                }
+            }
+        }
+    }
+
     /// The lock, also if its file was deleted while we waited.
     fn lock(&self) -> Result<Lock> {
-        let path = self.dir.join("sandbox.lock");
+        let path = self.dir.join(LOCK);
         loop {
             let lock = Lock::exclusive(&path, self.out)?;
             let held = lock.file().metadata().at("lock", &path)?;
@@ -179,9 +196,13 @@ impl Repository {
 
     /// A call about the vault.
     pub fn call(&self, words: &[&str]) -> Call<'_> {
+        self.call_by(&self.git, words)
+    }
+
+    fn call_by<'a>(&self, git: &'a Git, words: &[&str]) -> Call<'a> {
         let mut dir = OsString::from("--git-dir=");
         dir.push(&self.dir);
-        let call = self.git.look([dir]).args(SETTINGS).args(words);
+        let call = git.look([dir]).args(SETTINGS).args(words);
         let call = call.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
         let call = call.env("GIT_CONFIG_COUNT", "0").env("GIT_CONFIG_PARAMETERS", "");
         call.env("GIT_NO_REPLACE_OBJECTS", "1").env("GIT_ALLOW_PROTOCOL", "none")
@@ -197,9 +218,10 @@ impl Repository {
         }
     }
 
-    /// Changes refs, all or none; the lines are those of `update-ref --stdin`.
-    pub fn update_refs(&self, lines: &str) -> Result<()> {
-        let answer = self.call(&["update-ref", "--stdin"]).ask_with(lines.into())?;
+    /// Changes refs, all or none; the lines are those of `update-ref --stdin`. git holds the vault's lock.
+    pub fn update_refs(&self, lock: &Lock, lines: &str) -> Result<()> {
+        let git = self.git.holding(lock.file());
+        let answer = self.call_by(&git, &["update-ref", "--stdin"]).ask_with(lines.into())?;
         let why = |()| Error::Git { doing: "write to the vault".into(), why: answer.why() };
         answer.ok().then_some(()).ok_or(()).map_err(why)
     }
