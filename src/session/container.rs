@@ -82,11 +82,13 @@ pub struct Container {
 
 impl Container {
     /// A container of an image. `program` is that of `sandbox.container`, else podman or docker is
-    /// taken, whichever is there; none of them may lie in the sandbox, where a command may have put it.
+    /// taken, whichever is there; none of them may lie in an untrusted folder, where a command may have
+    /// put it.
     pub fn new(
         sandbox: &Sandbox,
         image: &str,
         program: Option<&str>,
+        untrusted: &[&Path],
         options: Vec<String>,
         (network, env): (Network, Vec<String>),
     ) -> Result<Container> {
@@ -109,7 +111,7 @@ impl Container {
             ));
         }
         let wanted: Vec<&str> = program.map_or(vec!["podman", "docker"], |program| vec![program]);
-        let found = wanted.iter().find_map(|name| machine::program(name, &[&sandbox.path]));
+        let found = wanted.iter().find_map(|name| machine::program(name, untrusted));
         let program = found.ok_or_else(|| {
             let why = format!("{} is not installed", wanted.join(" or "));
             refuse(why, program.map_or("sudo apt install podman", |_| SHOW_PROGRAM))

@@ -11,7 +11,7 @@ const RUN: &str = "git-sandbox run --confine box -- touch ran";
 
 /// Runs a line of a shell and expects a refusal in these words; nothing is started or changed.
 #[track_caller]
-fn is_refused(cell: &Cell, line: &str, wanted: &str) {
+pub fn is_refused(cell: &Cell, line: &str, wanted: &str) {
     let before = cell.world();
     let output = finished(&mut cell.command(&["sh", "-c", line]));
     assert_eq!(String::from_utf8_lossy(&output.stderr), cell.lab.expand(wanted));
@@ -54,12 +54,16 @@ fn without_bubblewrap_nothing_is_started() {
 #[test]
 fn a_bubblewrap_in_the_sandbox_is_not_used() {
     let Some(cell) = Cell::new() else { return };
-    cell.lab.script(".cache/git-sandbox/worktrees/app/box/bwrap", "touch \"$HOME/evil\"");
-    cell.give(&cell.lab.at("box"));
-    let line = "PATH=\"$PWD/../.cache/git-sandbox/worktrees/app/box:$PATH\"; git-sandbox run --confine box -- true";
-    let output = finished(&mut cell.command(&["sh", "-c", line]));
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert!(!cell.lab.home.join("evil").exists());
+    for name in ["box", "other"] {
+        let folder = format!(".cache/git-sandbox/worktrees/app/{name}");
+        cell.lab.script(&format!("{folder}/bwrap"), "touch \"$HOME/evil\"");
+        cell.give(&cell.lab.at(name));
+        let line =
+            format!("PATH=\"$PWD/../{folder}:$PATH\"; git-sandbox run --confine box -- true");
+        let output = finished(&mut cell.command(&["sh", "-c", &line]));
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        assert!(!cell.lab.home.join("evil").exists());
+    }
 }
 
 #[test]

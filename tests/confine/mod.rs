@@ -8,3 +8,4 @@ mod readme;
 mod sockets;
 mod system_calls;
 mod usable;
+mod wishes;

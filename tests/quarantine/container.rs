@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::Confined;
 use crate::fixture::built;
@@ -124,11 +124,18 @@ fn a_container_that_cannot_be_is_refused_before_anything_is_started() {
 #[test]
 fn an_engine_that_a_command_put_into_the_sandbox_is_not_started() {
     let it = Confined::new();
-    let program = it.path.join("bin/docker-of-mine");
-    write(&program, "#!/bin/sh\ntouch \"$HOME/started\"\n");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let other = it.test.new_sandbox(&["other"]);
+    for folder in [&it.path, &other] {
+        is_not_started(&it, &folder.join("bin/docker-of-mine"));
+    }
+}
+
+#[track_caller]
+fn is_not_started(it: &Confined, program: &Path) {
+    write(program, "#!/bin/sh\ntouch \"$HOME/started\"\n");
+    fs::set_permissions(program, fs::Permissions::from_mode(0o755)).unwrap();
     it.test.git(&["config", "sandbox.container", "docker-of-mine"]);
-    let folders = [program.as_path(), built::program()].map(|it| it.parent().unwrap().display());
+    let folders = [program, built::program()].map(|it| it.parent().unwrap().display());
     let path = format!("{}:{}:{}", folders[0], folders[1], std::env::var("PATH").unwrap());
     it.test
         .run(&["run", "--container=image", "box", "--", "true"])

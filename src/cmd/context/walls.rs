@@ -59,7 +59,7 @@ pub fn around(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<Wall
         others: others.filter(|path| *path != sandbox.path).collect(),
     };
     let walls = Walls::new(&sandbox.name(), wish, places);
-    walls.probe()?;
+    walls.probe(&here.repo)?;
     Ok(Some(walls))
 }
 
@@ -74,7 +74,8 @@ pub fn container(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<C
     let own = settings::own(&here.repo)?;
     let program = own.get("sandbox.container").filter(|program| !program.is_empty());
     let options = own.all("sandbox.containeroptions").map(str::to_owned).collect();
-    Container::new(sandbox, image, program, options, inside).map(Some)
+    let untrusted = [&*sandbox.path, &here.place.root];
+    Container::new(sandbox, image, program, &untrusted, options, inside).map(Some)
 }
 
 /// Makes the quarantine of a sandbox or brings it up to date, for a command that is about to start. What

@@ -24,6 +24,14 @@ pub fn settings(name: &str, wish: &Wish, places: &Places, home: &Path) -> Result
             return refuse(why, Vec::new());
         }
     }
+    for path in &wish.read {
+        let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if let Some(what) = too_open(&real) {
+            let why = format!("sandbox.confineRead '{}' is too wide: it {what}", path.display());
+            let hint = "git config --show-origin --get-all sandbox.confineRead".to_owned();
+            return refuse(why, vec![hint]);
+        }
+    }
     for path in &wish.write {
         let shown = path.display();
         let Ok(real) = path.canonicalize() else {
@@ -63,6 +71,21 @@ pub fn settings(name: &str, wish: &Wish, places: &Places, home: &Path) -> Result
         }
     }
     Ok(())
+}
+
+/// What a readable path would give away that is not only read, if anything: through the processes and
+/// devices of the machine, and the sockets of the user's session, a command does what it likes outside.
+fn too_open(path: &Path) -> Option<&'static str> {
+    let is_in = |place: &str| path.starts_with(place);
+    let holds = |place: &str| Path::new(place).starts_with(path);
+    let session = Path::new("/run/user");
+    match () {
+        () if holds("/proc") || holds("/dev") || is_in("/proc") => Some("holds the system"),
+        () if holds("/run/user") || path.parent() == Some(session) => {
+            Some("holds the sockets of your session")
+        }
+        () => None,
+    }
 }
 
 /// What a writable path would give away, if anything.
@@ -202,6 +225,16 @@ mod tests {
         };
         let error = settings("box", &wish, &wide, &home).unwrap_err().to_string();
         assert_eq!(error, "cannot confine 'box': '/' holds the system itself");
+    }
+
+    #[test]
+    fn what_is_too_open() {
+        for wide in ["/", "/proc", "/proc/1", "/dev", "/run", "/run/user", "/run/user/1000"] {
+            assert!(too_open(Path::new(wide)).is_some(), "{wide}");
+        }
+        for fine in ["/srv", "/run/user/1000/agent/ssh", "/run/secrets", "/home", "/process"] {
+            assert_eq!(too_open(Path::new(fine)), None, "{fine}");
+        }
     }
 
     #[test]

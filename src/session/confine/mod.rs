@@ -44,6 +44,7 @@ pub use self::alone::Pointer;
 use self::elsewhere::{calls, files};
 pub use self::wish::{Places, Wish};
 use crate::error::{Doing, Error, Result};
+use crate::repo::Repo;
 pub use crate::sandbox::record::{Level, Network};
 use crate::sys::signals::Target;
 use crate::sys::{process, signals};
@@ -152,15 +153,16 @@ impl Walls {
 
     /// Fails where this machine cannot make these walls, or where they would have a hole. Nothing is
     /// changed, and the quarantine need not be there yet.
-    pub fn probe(&self) -> Result<()> {
+    pub fn probe(&self, repo: &Repo) -> Result<()> {
         check::settings(&self.name, &self.wish, &self.places, &settings::home()?)?;
+        settings::not_gits_own(repo, &self.wish)?;
         self.wish.check(&self.name, &self.untrusted())
     }
 
     /// Folders in which a confined command may have put programs.
     fn untrusted(&self) -> Vec<&Path> {
         let written = self.wish.write.iter().map(PathBuf::as_path);
-        written.chain([self.places.folder.as_path()]).collect()
+        written.chain([self.places.folder.as_path(), &self.places.root]).collect()
     }
 
     /// Fails if the command's program is hidden by these walls, and says how it is shown.

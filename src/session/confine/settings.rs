@@ -4,6 +4,7 @@
 //! and the repository's `config`. What that includes from elsewhere, a checkout above all, and the
 //! config of a single worktree do not count.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -44,6 +45,10 @@ const READABLE: [&str; 24] = [
     ".asdf",
 ];
 
+/// Files of git's in the home that it reads once they are there.
+const GIT_FILES: [&str; 4] =
+    [".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes"];
+
 /// What the command line says about confinement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -71,11 +76,17 @@ pub fn wish(repo: &Repo, asked: Asked, recorded: Option<Confine>) -> Result<Opti
     if decided.is_none() && !repo.config.has_section("sandbox.confine") {
         return Ok(None);
     }
-    let config = own(repo)?;
+    let Listed { own: config, rest, .. } = listed(repo)?;
     let Some(level) = decided.map_or_else(|| level(&config), |level| Ok(Some(level)))? else {
+        not_in_vain(&config, &rest, "sandbox.confine", &|value| {
+            config::boolean(value) == Some(false)
+        })?;
         return Ok(None);
     };
     let decided = asked.network.or(recorded.and_then(|confine| confine.network));
+    if decided.is_none() {
+        not_in_vain(&config, &rest, "sandbox.confineNetwork", &|value| value == "on")?;
+    }
     let network = decided.map_or_else(|| network(&config), Ok)?;
     let home = home()?;
     let defaults = READABLE.iter().map(|name| home.join(name)).filter(|path| path.exists());
@@ -87,6 +98,25 @@ pub fn wish(repo: &Repo, asked: Asked, recorded: Option<Confine>) -> Result<Opti
         env: list(&config, "sandbox.confineenv", Vec::new()),
         hosts: list(&config, "sandbox.confinehost", Vec::new()),
     }))
+}
+
+/// Fails if walls are wished for only where that does not count: without them, nothing is started.
+/// `is_open` tells which value asks for none.
+fn not_in_vain(
+    own: &Config,
+    rest: &Config,
+    key: &str,
+    is_open: &dyn Fn(&str) -> bool,
+) -> Result<()> {
+    let name = key.to_lowercase();
+    match rest.get(&name).filter(|value| own.get(&name).is_none() && !is_open(value)) {
+        None => Ok(()),
+        Some(value) => Err(Error::Config {
+            key: key.into(),
+            value: value.into(),
+            wanted: "it does not count in an included file or in the config of a worktree",
+        }),
+    }
 }
 
 /// The user's home, without symlinks.
@@ -157,9 +187,47 @@ fn paths(config: &Config, key: &str, defaults: Vec<PathBuf>, home: &Path) -> Res
     Ok(paths)
 }
 
+/// Fails if a command could write what git reads as the user's own config, and so have git run programs
+/// outside. A file in a writable folder that is mounted read-only is safe.
+pub fn not_gits_own(repo: &Repo, wish: &Wish) -> Result<()> {
+    if wish.write.is_empty() {
+        return Ok(());
+    }
+    let home = home()?;
+    let later = path::absolute("XDG_CONFIG_HOME").map(|folder| folder.join("git/config"));
+    let later = later.into_iter().chain(GIT_FILES.map(|name| home.join(name)));
+    let files = listed(repo)?.files.into_iter().chain(later);
+    let files: Vec<PathBuf> = files.map(|file| path::real(&file)).collect();
+    let reaches = |open: &&PathBuf| {
+        let open = path::real(open);
+        files.iter().any(|file| file.starts_with(&open) && !wish.read.contains(file))
+    };
+    match wish.write.iter().find(reaches) {
+        None => Ok(()),
+        Some(open) => Err(Error::Config {
+            key: "sandbox.confineWrite".into(),
+            value: open.to_string_lossy().into_owned(),
+            wanted: "git takes its own config from there",
+        }),
+    }
+}
+
 /// Asks git for the config with its origin, and leaves out what a command in a sandbox may have
 /// written.
 pub fn own(repo: &Repo) -> Result<Config> {
+    listed(repo).map(|listed| listed.own)
+}
+
+/// The config of git as a confined command may and may not have written it.
+struct Listed {
+    own: Config,
+    /// What does not count.
+    rest: Config,
+    /// The files that git reads.
+    files: BTreeSet<PathBuf>,
+}
+
+fn listed(repo: &Repo) -> Result<Listed> {
     let list = ["config", "--list", "-z", "--show-scope", "--show-origin"];
     let listed = repo.git.look(list).read("read the config")?;
     let real = |file: &Path| repo.git.dir().join(file).canonicalize().ok();
@@ -172,7 +240,11 @@ pub fn own(repo: &Repo) -> Result<Config> {
         }
         _ => false,
     };
-    Ok(filtered(&listed, counts))
+    let origins = listed.split(|byte| *byte == 0).skip(1).step_by(3);
+    let files = origins.filter_map(|origin| origin.strip_prefix(b"file:"));
+    let files = files.map(|file| repo.git.dir().join(OsStr::from_bytes(file)));
+    let rest = filtered(&listed, |scope, origin| !counts(scope, origin));
+    Ok(Listed { own: filtered(&listed, counts), rest, files: files.collect() })
 }
 
 /// From `git config --list -z --show-scope --show-origin`: three records for each value.
