@@ -286,6 +286,23 @@ fn the_way_to_the_common_dir_stays_by(level: &str) {
     );
 }
 
+/// On the way to what is mounted, a symlink would lead the mounts of the next command elsewhere.
+#[test]
+fn the_way_to_a_mount_cannot_be_moved() {
+    let Some(cell) = Cell::new() else { return };
+    are_stopped(
+        &cell,
+        "--confine",
+        &[
+            (
+                "worktrees",
+                "d=$(git rev-parse --git-common-dir); mv $d/worktrees $d/w && mv $d/w $d/worktrees && echo ESCAPED",
+            ),
+            ("its own", "d=$(git rev-parse --git-dir); mv $d $d.w && mv $d.w $d && echo ESCAPED"),
+        ],
+    );
+}
+
 /// Whatever the user shows of the home, other worktrees stay hidden.
 #[test]
 fn a_wide_readable_path_shows_no_other_worktree() {

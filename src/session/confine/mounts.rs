@@ -118,9 +118,13 @@ impl View {
                 .map(|objects| Mount { at: objects.clone(), shows: Shows::Read(objects) }),
         );
         let Places { quarantine, common, entry, folder, .. } = places;
+        let id = entry.file_name().unwrap_or_default();
         let own = [
             (common.clone(), Shows::Write(quarantine.clone())),
             (common.join("base-objects"), Shows::Read(common.join("objects"))),
+            // A mount point cannot be moved away: no later command finds a symlink in its place.
+            (common.join("worktrees"), Shows::Write(quarantine.join("worktrees"))),
+            (entry.clone(), Shows::Write(quarantine.join("worktrees").join(id))),
             (entry.join("commondir"), Shows::Read(entry.join("commondir"))),
             (folder.clone(), Shows::Write(folder.clone())),
             (folder.join(".git"), Shows::Read(folder.join(".git"))),
@@ -302,6 +306,8 @@ mod tests {
             lines,
             [
                 "--bind /app/.git/worktrees/box/confined /app/.git",
+                "--bind /app/.git/worktrees/box/confined/worktrees /app/.git/worktrees",
+                "--bind /app/.git/worktrees/box/confined/worktrees/box /app/.git/worktrees/box",
                 "--bind /home/.agent /home/.agent",
                 "--bind /root/app/box /root/app/box",
                 "--dev /dev",
@@ -356,8 +362,9 @@ mod tests {
                 PROGRAM,
             ]
         );
-        let write = ["/app/.git", "/dev/shm", "/home", "/home/.agent", "/root/app/box"];
-        assert_eq!(told(&policy.write), [&write[..], &["/tmp", "/var/tmp"]].concat());
+        let git = ["/app/.git", "/app/.git/worktrees", "/app/.git/worktrees/box"];
+        let write = ["/dev/shm", "/home", "/home/.agent", "/root/app/box", "/tmp", "/var/tmp"];
+        assert_eq!(told(&policy.write), [&git[..], &write].concat());
         // Without namespaces there is no private home and no private /tmp.
         let alone = super::super::alone::policy(&wish, &places, 198);
         let read =
