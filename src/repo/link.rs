@@ -179,6 +179,12 @@ pub fn folder_points_to(folder: &Path) -> Option<PathBuf> {
     Some(normal(&folder.join(read_pointer(&file, b"gitdir: ")?)))
 }
 
+/// Whether the bytes of a folder's `.git` name this private git dir.
+pub fn names(bytes: &[u8], folder: &Path, entry: &Path) -> bool {
+    let named = parse_pointer(bytes, b"gitdir: ");
+    named.is_some_and(|named| is_same(&normal(&folder.join(named)), entry))
+}
+
 fn read_pointer(file: &Path, lead: &[u8]) -> Option<PathBuf> {
     parse_pointer(&file::read_small(file).ok()?, lead)
 }

@@ -58,7 +58,7 @@ pub fn is_waiting(entry: &Path) -> bool {
         return false;
     }
     let Some(synced) = record::read(entry).confined else { return true };
-    let inside = fingerprint(entry, &synced.name);
+    let inside = fingerprint(entry);
     inside.is_none() || inside != synced.inside
 }
 
@@ -70,10 +70,9 @@ pub fn operation(entry: &Path) -> Option<&'static str> {
 
 /// A fingerprint of refs, reflogs, index and operations in a quarantine: it changes with every file
 /// that is written there. `None` where a file cannot be looked at.
-pub fn fingerprint(entry: &Path, name: &str) -> Option<String> {
-    let private = Path::new("worktrees").join(name);
-    let parts = ["HEAD", "packed-refs", "refs", "logs"].map(PathBuf::from);
-    fingerprint_of(&dir(entry), parts.into_iter().chain([private]).collect())
+pub fn fingerprint(entry: &Path) -> Option<String> {
+    let parts = ["HEAD", "packed-refs", "refs", "logs", "worktrees"].map(PathBuf::from);
+    fingerprint_of(&dir(entry), parts.into())
 }
 
 /// The same of the private git dir outside, without what is ours there.

@@ -97,6 +97,19 @@ fn commits_that_only_a_reflog_inside_names_are_kept() {
     assert_eq!(it.outside(&format!("{lost}^{{commit}}")), lost);
 }
 
+/// A command may make worktrees, with a HEAD that nothing else names.
+#[test]
+fn commits_that_only_another_worktree_inside_names_are_kept() {
+    let it = Confined::new();
+    it.look();
+    let lost = it.git(&["commit-tree", "-m", "lost", "-p", "HEAD", "HEAD^{tree}"]);
+    write(&it.dir().join("worktrees/second/HEAD"), &format!("{lost}\n"));
+    assert_eq!(it.look(), "");
+    fs::remove_dir_all(it.dir()).unwrap();
+    collect_garbage(&it.test);
+    assert_eq!(it.outside(&format!("{lost}^{{commit}}")), lost);
+}
+
 #[test]
 fn a_branch_that_moved_outside_is_not_overwritten() {
     let it = Confined::new();

@@ -92,10 +92,13 @@ impl Inside {
     pub fn ids(&self) -> Result<BTreeSet<String>> {
         let mut ids: BTreeSet<String> = self.refs.values().map(|named| named.id.clone()).collect();
         let mut room = LARGEST;
-        for folder in [self.dir.join("logs"), self.private.clone()] {
-            for path in plain_files(&folder)? {
+        // A command may have made worktrees of its own.
+        let worktrees = self.dir.join("worktrees");
+        for folder in [&self.dir.join("logs"), &worktrees] {
+            for path in plain_files(folder)? {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                if path.parent() == Some(&self.private) && name.contains("index") {
+                let is_top = path.ancestors().nth(2) == Some(&worktrees);
+                if is_top && name.contains("index") {
                     continue;
                 }
                 let bytes = file::read_untrusted(&path, room).at("read", &path)?;

@@ -10,7 +10,7 @@ use crate::git::index::Index;
 use crate::git::refs;
 use crate::lifecycle::quarantine::inside::{self, Head, Inside};
 use crate::lifecycle::quarantine::snapshot::{self, Refs, Snapshot};
-use crate::lifecycle::quarantine::{BORROWED, Borrow, Quarantine, config};
+use crate::lifecycle::quarantine::{ALTERNATES, BORROWED, Borrow, Quarantine, config};
 use crate::repo::held;
 use crate::sandbox::confined;
 use crate::sandbox::record;
@@ -284,14 +284,7 @@ impl Quarantine<'_> {
 
     /// Writes where the repository's objects are, as a confined command sees them.
     fn write_alternates(&self, borrow: Borrow) -> Result<()> {
-        let objects = match borrow {
-            Borrow::Mounted => self.repo.common.join(BORROWED),
-            Borrow::InPlace => self.repo.common.join("objects"),
-        };
-        write(
-            &self.dir.join("objects/info/alternates"),
-            &[objects.as_os_str().as_bytes(), b"\n"].concat(),
-        )
+        write(&self.dir.join(ALTERNATES), &self.alternates(borrow))
     }
 
     /// Writes down how the two stand, so that the next look knows whether anything was done inside.
@@ -306,7 +299,7 @@ impl Quarantine<'_> {
         let synced = but(Synced {
             head,
             tree: self.staged_tree()?,
-            inside: confined::fingerprint(entry, &self.name()),
+            inside: confined::fingerprint(entry),
             outside: confined::fingerprint_outside(entry),
             name: self.name(),
             stays: false,

@@ -18,18 +18,25 @@ mod pin;
 mod snapshot;
 pub mod take;
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::git::Git;
 use crate::repo::{Repo, name};
 use crate::sandbox::{Sandbox, confined, in_use, record};
+use crate::session::confine::Pointer;
+use crate::sys::file;
 use crate::sys::lock::Lock;
 use crate::ui::out::Out;
+use crate::ui::words::shell_word;
 
 /// The folder of a quarantine's own that leads to the repository's objects inside the walls, where the
 /// quarantine stands in the place of the common dir.
 pub const BORROWED: &str = "base-objects";
+
+/// The file that tells git where there are more objects.
+const ALTERNATES: &str = "objects/info/alternates";
 
 /// How the repository's objects are reached from a quarantine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +77,43 @@ impl<'a> Quarantine<'a> {
         let entry = &self.sandbox.entry;
         let idle = Lock::if_free(&in_use::lock_path(entry))?;
         if idle.is_none() && confined::is_there(entry) {
-            return Ok(());
+            return self.can_be_shared(borrow);
         }
         if idle.is_some() {
             self.take()?.tell(out);
         }
         self.prepare(borrow)
+    }
+
+    /// Fails if the quarantine cannot be used beside the command that uses it now. One without mounts
+    /// can put a symlink wherever something is to be mounted, also after that was checked.
+    fn can_be_shared(&self, borrow: Borrow) -> Result<()> {
+        let why = match () {
+            () if Pointer::left(&self.sandbox.path, &self.sandbox.entry).is_some() => {
+                "a command runs there with '--confine=landlock'"
+            }
+            () if !self.borrows(borrow) => "another command runs there with another level",
+            () => return Ok(()),
+        };
+        let name = self.sandbox.name();
+        let hints = vec![format!("git sandbox stop {}", shell_word(&name))];
+        Err(Error::NotConfined { name, why: why.into(), hints })
+    }
+
+    /// Whether a confined command sees the repository's objects there.
+    fn borrows(&self, borrow: Borrow) -> bool {
+        let wanted = self.alternates(borrow);
+        let written = file::read_untrusted(&self.dir.join(ALTERNATES), wanted.len() as u64);
+        written.is_ok_and(|written| written == wanted)
+    }
+
+    /// What tells git where the repository's objects are.
+    fn alternates(&self, borrow: Borrow) -> Vec<u8> {
+        let objects = match borrow {
+            Borrow::Mounted => self.repo.common.join(BORROWED),
+            Borrow::InPlace => self.repo.common.join("objects"),
+        };
+        [objects.as_os_str().as_bytes(), b"\n"].concat()
     }
 
     /// The name of the sandbox's private git dir.

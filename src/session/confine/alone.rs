@@ -17,7 +17,8 @@ use super::files;
 use super::mounts::{SYSTEM, borrowed};
 use super::policy::Policy;
 use super::wish::{Places, Wish};
-use crate::error::{Doing, Result};
+use crate::error::{Doing, Error, Result};
+use crate::repo::link;
 use crate::sandbox::record::Network;
 use crate::sys::signals::Target;
 use crate::sys::{file, path, random};
@@ -121,6 +122,11 @@ impl Pointer {
     pub fn of(folder: &Path, entry: &Path) -> Result<Pointer> {
         let (path, kept) = (folder.join(".git"), entry.join(KEPT));
         let bytes = file::read_small(&path).at("read", &path)?;
+        // A command that still runs there may have replaced it a moment ago.
+        if !link::names(&bytes, folder, entry) {
+            let why = format!("'{}' is not what git sandbox made", path.display());
+            return Err(Error::Git { doing: "confine the command".into(), why });
+        }
         file::replace(&kept, &bytes)?;
         Ok(Pointer { path, bytes, kept })
     }
@@ -160,5 +166,34 @@ impl Pointer {
                 aside.display()
             ),
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A command that runs there may have replaced it: what it wrote must not be put back as ours.
+    #[test]
+    fn a_pointer_that_leads_elsewhere_is_not_remembered() {
+        let dir = tempfile::tempdir().unwrap();
+        let (folder, entry) = (dir.path().join("box"), dir.path().join("app/.git/worktrees/box"));
+        for folder in [&folder, &entry, &folder.join("evil")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let point = |to: &str| fs::write(folder.join(".git"), format!("gitdir: {to}\n")).unwrap();
+        for evil in [folder.join("evil").to_str().unwrap(), "evil", "", "../box/evil"] {
+            point(evil);
+            let error = Pointer::of(&folder, &entry).unwrap_err().to_string();
+            let wanted =
+                format!("'{}' is not what git sandbox made", folder.join(".git").display());
+            assert!(error.ends_with(&wanted), "{error}");
+            assert!(!entry.join(KEPT).exists());
+        }
+        for good in [entry.to_str().unwrap(), "../app/.git/worktrees/box"] {
+            point(good);
+            assert!(Pointer::of(&folder, &entry).is_ok(), "{good}");
+            assert!(entry.join(KEPT).exists());
+        }
     }
 }
