@@ -319,3 +319,21 @@ fn a_pointer_that_was_replaced_is_put_back_after_a_kill() {
     assert_eq!(fs::read(&pointer).unwrap(), before);
     assert_eq!(list(), "");
 }
+
+/// Root could make devices and set the clock.
+#[test]
+fn root_has_no_privileges_inside() {
+    let test = crate::fixture::Test::new();
+    let folder = test.new_sandbox(&["box"]);
+    let script = "sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status >told";
+    let run = |level: &[&str]| {
+        let words = [&["run"], level, &["box", "--", "sh", "-c", script]].concat();
+        let output = test.run(&words).output();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        fs::read_to_string(folder.join("told")).unwrap()
+    };
+    assert_eq!(run(&["--confine=landlock"]), "0000000000000000\n");
+    if test.am_root() {
+        assert_ne!(run(&[]), "0000000000000000\n", "no use to drop them");
+    }
+}

@@ -40,6 +40,7 @@ pub fn enter(words: &[OsString]) -> Result<u8> {
         let _ = signal_hook::flag::register(*signal, Arc::default());
     }
     let failed = |why: String| Error::Git { doing: "confine the command".into(), why };
+    drop_capabilities().map_err(|error| failed(error.to_string()))?;
     let restricted = files::restrict(&policy).map_err(|error| failed(error.to_string()))?;
     if !restricted && policy.landlock > 0 {
         return Err(failed("the kernel did not take the rules for files".into()));
@@ -81,6 +82,19 @@ fn shut_descriptors(command: &mut Command, kept: &[i32]) -> Result<()> {
         mappings.collect::<std::io::Result<Vec<_>>>().doing(|| "shut descriptors".into())?;
     let mapped = command.fd_mappings(mappings).map(drop);
     mapped.map_err(std::io::Error::other).doing(|| "shut descriptors".into())
+}
+
+/// Takes the privileges of root from the command: with them it could make devices and set the clock.
+/// As no program can gain any inside, they are gone for good.
+fn drop_capabilities() -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+        let none = CapabilitySet::empty();
+        let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, none)?;
+    }
+    Ok(())
 }
 
 /// Whether a descriptor of ours ends with this program.
