@@ -65,13 +65,12 @@ fn serve(client: UnixStream, hosts: &[String]) -> io::Result<()> {
     let Some(request) = parse(&head) else {
         return answer.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     };
-    let Some(pattern) = hosts.iter().find(|pattern| is_named(pattern, &request.host, request.port))
-    else {
+    let Some(by_wildcard) = allowed(hosts, &request) else {
         let text = format!("git sandbox: '{}' is not in sandbox.confineHost\n", request.host);
         let head = format!("HTTP/1.1 403 Forbidden\r\nContent-Length: {}\r\n\r\n", text.len());
         return answer.write_all(format!("{head}{text}").as_bytes());
     };
-    let Ok(host) = connect(&request, pattern.contains('*')) else {
+    let Ok(host) = connect(&request, by_wildcard) else {
         return answer.write_all(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n");
     };
     match &request.head {
@@ -143,17 +142,25 @@ fn split(place: &str, port: u16) -> Option<(String, u16)> {
     (!host.is_empty() && host.chars().all(is_host)).then(|| (host.to_ascii_lowercase(), port))
 }
 
-/// Whether `sandbox.confineHost` names a host: `example.com`, `*.example.com`, `localhost:8080`.
-/// Without a port, 443 and 80 are meant.
+/// Whether a host may be reached: `Some(true)` if only a wildcard says so.
+fn allowed(hosts: &[String], request: &Request) -> Option<bool> {
+    let named = hosts.iter().filter(|pattern| is_named(pattern, &request.host, request.port));
+    named.map(|pattern| pattern.contains('*')).min()
+}
+
+/// Whether `sandbox.confineHost` names a host: `example.com`, `*.example.com`, `localhost:8080`,
+/// `[::1]:8080`. Without a port, 443 and 80 are meant.
 fn is_named(pattern: &str, host: &str, port: u16) -> bool {
     let (name, ports) = match pattern.rsplit_once(':') {
-        Some((name, digits)) if !name.contains(':') => match digits.parse() {
-            Ok(port) => (name, vec![port]),
-            Err(_) => return false,
-        },
+        Some((name, digits)) if !name.contains(':') || name.ends_with(']') => {
+            match digits.parse() {
+                Ok(port) => (name, vec![port]),
+                Err(_) => return false,
+            }
+        }
         _ => (pattern, PORTS.to_vec()),
     };
-    let name = name.to_ascii_lowercase();
+    let name = name.trim_start_matches('[').trim_end_matches([']', '.']).to_ascii_lowercase();
     let is_name = match name.strip_prefix("*.") {
         Some(domain) => {
             host.strip_suffix(domain).is_some_and(|lead| lead.len() > 1 && lead.ends_with('.'))
@@ -184,15 +191,26 @@ fn is_near(address: &SocketAddr) -> bool {
         IpAddr::V4(ip) => {
             // Of providers that share addresses among customers: 100.64.0.0/10.
             let is_shared = ip.octets()[0] == 100 && ip.octets()[1] & 0xc0 == 64;
+            let is_special = matches!(ip.octets(), [0, ..] | [192, 0, 0, _] | [198, 18 | 19, ..]);
             ip.is_loopback()
                 || ip.is_link_local()
-                || ip.is_unspecified()
                 || ip.is_private()
+                || ip.is_broadcast()
+                || ip.is_multicast()
                 || is_shared
+                || is_special
         }
         IpAddr::V6(ip) => {
             let is_private = ip.segments()[0] & 0xfe00 == 0xfc00;
-            ip.is_loopback() || ip.is_unicast_link_local() || ip.is_unspecified() || is_private
+            // Addresses that hold one of the older kind, which a gateway calls: it may be a near one.
+            let is_translated = matches!(ip.segments(), [0, 0, 0, 0, 0, 0, ..])
+                || matches!(ip.segments(), [0x64, 0xff9b, ..] | [0x2002, ..]);
+            let is_site = ip.segments()[0] & 0xffc0 == 0xfec0;
+            ip.is_unicast_link_local()
+                || ip.is_multicast()
+                || is_private
+                || is_site
+                || is_translated
         }
     };
     // Only an address of this machine can be bound.
@@ -221,6 +239,19 @@ mod tests {
             named("localhost:8080", "localhost", 8080) && !named("localhost:8080", "localhost", 80)
         );
         assert!(!named("localhost:x", "localhost", 80));
+        assert!(named("[::1]:8080", "::1", 8080) && !named("[::1]:8080", "::1", 80));
+        assert!(named("::1", "::1", 80) && named("[::1]", "::1", 443));
+        assert!(named("example.com.", "example.com", 443) && !named("*", "example.com", 443));
+    }
+
+    /// A name that is named itself may lead anywhere, in whatever order the patterns are.
+    #[test]
+    fn a_name_counts_before_a_wildcard() {
+        let request = |host: &str| Request { host: host.into(), port: 443, head: None };
+        let hosts = ["*.example.com".to_owned(), "api.example.com".to_owned()];
+        assert_eq!(allowed(&hosts, &request("api.example.com")), Some(false));
+        assert_eq!(allowed(&hosts, &request("b.example.com")), Some(true));
+        assert_eq!(allowed(&hosts, &request("example.org")), None);
     }
 
     #[test]
@@ -266,6 +297,18 @@ mod tests {
             "[fd00::1]:1",
             "[fe80::1]:1",
             "[::ffff:10.0.0.1]:1",
+            "[::10.0.0.1]:1",
+            "[64:ff9b::10.0.0.1]:1",
+            "[64:ff9b:1::10.0.0.1]:1",
+            "[2002:a00:1::1]:1",
+            "[fec0::1]:1",
+            "[ff02::1]:1",
+            "[::]:1",
+            "0.1.2.3:1",
+            "192.0.0.1:1",
+            "198.18.0.1:1",
+            "255.255.255.255:1",
+            "224.0.0.1:1",
         ] {
             assert!(is_near(&near.parse().unwrap()), "{near}");
         }
