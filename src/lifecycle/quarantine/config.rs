@@ -5,14 +5,17 @@ use std::fmt::Write;
 /// Sections that are left out whole.
 const SECRET_SECTIONS: [&str; 4] = ["credential.", "include.", "includeif.", "sandbox."];
 /// Keys that are left out, by how they end.
-const SECRET_KEYS: [&str; 10] = [
+const SECRET_KEYS: [&str; 13] = [
     "extraheader",
     "proxy",
     "cookiefile",
     "sslkey",
     "sslcert",
-    "smtppass",
+    "pass",
+    "passwd",
+    "passphrase",
     "password",
+    "apikey",
     "token",
     "secret",
     "emptyauth",
@@ -92,6 +95,7 @@ mod tests {
     fn secrets_and_what_leads_elsewhere_are_left_out() {
         let listed =
             b"core.bare\nfalse\0credential.helper\nstore\0credential.https://x.helper\ny\0\
+            imap.pass\nx\0sendemail.smtppass\nx\0a.b.apikey\nx\0a.sslkeypassphrase\nx\0a.passwd\nx\0\
             http.extraheader\nA: b\0http.https://x/.extraHeader\nA: b\0include.path\n/x\0\
             includeif.gitdir:/x.path\n/y\0extensions.refstorage\nreftable\0\
             remote.o.url\nhttps://me:pw@host/a/b@c\0remote.p.url\nhttps://token@host:8/x\0\
