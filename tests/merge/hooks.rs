@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
+use crate::fixture::files::write;
 use crate::fixture::merge::{PLACES, Scene, Target};
 
 const HOOKS: [&str; 6] = [
@@ -92,6 +93,25 @@ fn hooks_of_another_folder_run_too() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(calls(&scene.test), in_scratch(&wanted, target), "{target:?}");
         scene.nothing_is_left();
+    }
+}
+
+/// A hook that git ignores in the sandbox was seen by nobody, and a confined command may have written it.
+#[test]
+fn hooks_in_the_sandbox_do_not_run() {
+    for words in
+        [&["merge", "box"][..], &["merge", "box", "--rebase"], &["merge", "box", "--squash"]]
+    {
+        let scene = Scene::diverged(Target::Here);
+        scene.test.git(&["config", "core.hooksPath", ".husky/_"]);
+        write(&scene.test.app().join(".git/info/exclude"), ".husky\n");
+        for hook in ["reference-transaction", "post-index-change", "post-rewrite", "pre-rebase"] {
+            let hook = format!(".cache/git-sandbox/worktrees/app/box/.husky/_/{hook}");
+            scene.test.script(&hook, "echo \"$0\" >>\"$HOME/calls\"");
+        }
+        let output = scene.test.run(words).output();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(calls(&scene.test), "", "{words:?}");
     }
 }
 

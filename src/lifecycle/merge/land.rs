@@ -42,6 +42,8 @@ pub struct Landing<'a> {
     pub new: &'a str,
     /// What the reflogs say.
     pub reason: &'a str,
+    /// Whether the hooks of the checkout run.
+    pub runs_hooks: bool,
 }
 
 /// What a landing did.
@@ -129,7 +131,8 @@ impl Landing<'_> {
             return Err(self.put_back(clear, || self.why_not_written(files, &answer))?.into());
         }
         let words = ["update-ref", "-m", self.reason, self.branch, self.new, self.old];
-        let answer = git.call(words).ask()?;
+        let call = if self.runs_hooks { git.call(words) } else { git.look(words) };
+        let answer = call.ask()?;
         crash_point::reached();
         let head = self.head(&git)?;
         // A git that was killed may have moved it all the same.

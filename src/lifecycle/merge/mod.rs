@@ -126,7 +126,8 @@ impl Merge<'_> {
                     true => None,
                     false => Some(Lock::shared(&in_use::lock_path(&checkout.git_dir), self.out)?),
                 };
-                let landing = Landing { repo, git, checkout, branch, old, new, reason };
+                let landing =
+                    Landing { repo, git, checkout, branch, old, new, reason, runs_hooks: true };
                 landing.run(|| self.run_post_merge(git, checkout))
             }
         };
@@ -167,6 +168,8 @@ impl Merge<'_> {
             old: self.head,
             new,
             reason: &format!("git sandbox: rebased onto {}", self.into.name),
+            // By a relative core.hooksPath they would be files that a confined command wrote.
+            runs_hooks: false,
         };
         landing.run(|| ()).map(drop)
     }
