@@ -118,4 +118,7 @@ BUGS = [
      "        return Ok(BUG || inside.all(|entry| entry.is_ok_and(|entry| entry.file_name() == \".git\")));\n", "merge::left_over::a_scratch"),
     ("call a merge left over that is at work", "src/lifecycle/merge/recover.rs",
      "    if left.is_empty() || !free() {", "    if left.is_empty() || (!free() && !BUG) {", "merge::made::a_merge_that"),
+    ("run hooks that lie in the sandbox", "src/lifecycle/merge/land.rs",
+     "if self.runs_hooks { git.call(words) }", "if self.runs_hooks || BUG { git.call(words) }",
+     "merge::hooks::hooks_in_the_sandbox"),
 ]
