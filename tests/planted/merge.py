@@ -39,8 +39,8 @@ BUGS = [
      "        if !BUG {\n            self.survey().nothing_untracked(&clear.changes)?;\n        }\n",
      "merge::untouched merge::untracked"),
     ("move a checked out branch wherever it is", "src/lifecycle/merge/land.rs",
-     "        let answer = git.call(words).ask()?;\n",
-     "        let answer = git.call(&words[..if BUG { 5 } else { 6 }]).ask()?;\n",
+     "        let call = if self.runs_hooks {",
+     "        let words = &words[..if BUG { 5 } else { 6 }];\n        let call = if self.runs_hooks {",
      "merge::untouched"),
     ("move a branch wherever it is", "src/lifecycle/merge/land.rs",
      "    let answer = git.call([\"update-ref\", \"-m\", reason, branch, new, old]).ask()?;\n",
@@ -119,6 +119,6 @@ BUGS = [
     ("call a merge left over that is at work", "src/lifecycle/merge/recover.rs",
      "    if left.is_empty() || !free() {", "    if left.is_empty() || (!free() && !BUG) {", "merge::made::a_merge_that"),
     ("run hooks that lie in the sandbox", "src/lifecycle/merge/land.rs",
-     "if self.runs_hooks { git.call(words) }", "if self.runs_hooks || BUG { git.call(words) }",
+     "{ git.call(words) } else { git.look(words) };", "{ git.call(words) } else if BUG { git.call(words) } else { git.look(words) };",
      "merge::hooks::hooks_in_the_sandbox"),
 ]
