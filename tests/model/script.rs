@@ -86,7 +86,7 @@ impl Script {
                      w {} file",
                     id + 1
                 ),
-                2 => format!("mkdir -p new && echo {first} >new/s{id} && w {id} file"),
+                2 => format!("mkdir -p made && echo {first} >made/s{id} && w {id} file"),
                 3 => format!(
                     "echo {first} >s{id} && git add s{id} && git stash push -q -- s{id} && w {id} stash"
                 ),
