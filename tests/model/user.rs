@@ -374,9 +374,8 @@ impl User {
             let safe = crate::oracle::safe(world, self, *repo);
             for token in self.tokens.iter_mut().filter(|token| token.repo == *repo) {
                 let removed = token.owner.is_some_and(|life| safe.contains(&life));
-                // What the user and what scripts write below 'new/'.
-                let is_ruled = token.deed == "Untracked" || token.deed == "script: file";
-                if is_ruled && token.place == Place::Files && (at_once || !removed) {
+                if token.deed == "Untracked" && token.place == Place::Files && (at_once || !removed)
+                {
                     token.place = Place::Ignored;
                 }
             }
