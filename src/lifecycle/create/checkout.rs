@@ -4,13 +4,13 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
-use crate::git::{Git, porcelain};
+use crate::git::{Answer, Git, porcelain};
 use crate::lifecycle::create::donor::Recipient;
 use crate::lifecycle::create::include;
 use crate::lifecycle::spare;
@@ -59,14 +59,38 @@ impl Fill<'_> {
         }
     }
 
-    /// Has git complete files that were copied.
+    /// Has git complete files that were copied, and compare what the index says of them with the commit.
     fn complete_copies(&self, index: &[u8]) -> Result<()> {
         crash_point::reached();
         let path = unfinished_index(self.session.entry);
         file::create(&path).and_then(|mut file| file.write_all(index)).at("write", &path)?;
         crash_point::reached();
-        self.reset_on(&self.git().on_index(&path))?;
+        let git = self.git().on_index(&path);
+        // Other than a reset it does not look at every file once more.
+        let words = ["read-tree", "--no-recurse-submodules", "-m", "-u", "HEAD"];
+        let call = git.call(self.options()).args(words);
+        let (read, told) = std::thread::scope(|scope| {
+            let told = scope.spawn(|| self.tell_refs());
+            let read = match std::io::stderr().is_terminal() {
+                true => call.arg("-v").show(),
+                false => call.ask(),
+            };
+            (read, told.join())
+        });
+        signals::check()?;
+        // A file that stands in the way is git's to overwrite, as ever.
+        if !(read?.ok() && told.is_ok_and(|told| told.is_ok_and(|told| told.ok()))) {
+            self.reset_on(&git)?;
+        }
         self.put_index_in_place()
+    }
+
+    /// Makes HEAD, its reflog and `ORIG_HEAD` say what they say after a reset.
+    fn tell_refs(&self) -> Result<Answer> {
+        let commit = self.commit;
+        let lines = format!("update ORIG_HEAD {commit}\nupdate HEAD {commit} {commit}\n");
+        let words = ["update-ref", "-m", "reset: moving to HEAD", "--stdin"];
+        self.git().call(words).ask_with(lines.into())
     }
 
     /// Until a checkout has come to its end, its index has a name of its own: an index in its place is
@@ -83,6 +107,17 @@ impl Fill<'_> {
 
     /// Has git write what is not there yet, in parallel where the user has not decided otherwise.
     fn reset_on(&self, git: &Git) -> Result<()> {
+        let words = ["reset", "--hard", "--no-recurse-submodules"];
+        let reset = git.call(self.options()).args(words).show()?;
+        signals::check()?;
+        if !reset.ok() {
+            return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
+        }
+        Ok(())
+    }
+
+    /// The settings of a checkout that the user has not decided on.
+    fn options(&self) -> Vec<String> {
         let config = &self.repo.config;
         let mut options: Vec<String> = Vec::new();
         if config.get("checkout.workers").is_none() {
@@ -92,13 +127,7 @@ impl Fill<'_> {
                 options.extend(["-c".into(), "checkout.thresholdForParallelism=1000".into()]);
             }
         }
-        let reset =
-            git.call(options).args(["reset", "--hard", "--no-recurse-submodules"]).show()?;
-        signals::check()?;
-        if !reset.ok() {
-            return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
-        }
-        Ok(())
+        options
     }
 
     /// How many processes write files at once.
