@@ -55,6 +55,17 @@ fn a_copy_of_a_repository_does_not_take_its_sandboxes() {
 }
 
 #[test]
+fn a_copy_of_a_repository_does_not_take_a_sandbox_that_was_moved_since() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    let copy = test.home.join("copy");
+    assert!(Command::new("cp").arg("-a").arg(test.app()).arg(&copy).status().unwrap().success());
+    fs::rename(&path, test.at("moved")).unwrap();
+    is_left(&test, &copy, &test.at("moved"));
+    assert!(entry(&test, &test.at("moved")).starts_with(test.app().join(".git")));
+}
+
+#[test]
 fn a_folder_that_names_an_entry_of_another_name_is_left() {
     let test = Test::new();
     let path = test.new_sandbox(&["box"]);

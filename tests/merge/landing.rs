@@ -9,6 +9,7 @@ use crate::fixture::merge::{Scene, Target};
 use crate::fixture::mount::{Mount, alone};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::run::without_power;
+use crate::fixture::time::set_time;
 
 const FORWARD: &str = "merged 'box' into 'dev': 2 commits, fast-forward\n";
 
@@ -145,6 +146,8 @@ fn uncommitted_changes_in_the_way_are_named() {
         |test| write(&test.app().join("a"), "edited\n"),
         |test| {
             write(&test.app().join("a"), "staged\n");
+            // So that the index alone tells that it is as it was staged.
+            set_time(&test.app().join("a"), -1);
             test.git(&["add", "a"]);
         },
         // What the merge would bring, but not yet committed.

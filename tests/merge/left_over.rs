@@ -5,14 +5,16 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::crash::{MANY, crashes, next, says};
-use crate::fixture::files::{names_in, write};
+use crate::fixture::diff::same;
+use crate::fixture::files::{names_in, tree, write};
 use crate::fixture::merge::{Scene, Target};
 use crate::fixture::process::Sleeper;
+use crate::fixture::state::entry;
 use crate::fixture::trash::only_one;
 
 /// Runs a merge into the main checkout so that it dies while it holds git's lock of the index, at every
 /// such step, and lets the user go on from there.
-fn while_landing(go_on: impl Fn(&Scene, bool)) {
+fn while_landing(mut go_on: impl FnMut(&Scene, bool)) {
     let mut seen = 0;
     for step in 1..MANY {
         let scene = Scene::new(Target::Here);
@@ -139,6 +141,26 @@ fn another_merge_of_the_users_after_a_crash_is_left_to_them() {
     });
 }
 
+#[test]
+fn another_branch_that_was_checked_out_since_the_crash_keeps_its_index() {
+    let mut completed = 0;
+    while_landing(|scene, landed| {
+        let app = scene.test.app();
+        if !landed {
+            return;
+        }
+        completed += 1;
+        remove_lock(scene);
+        // It has the commit that the target had.
+        scene.test.git(&["checkout", "--quiet", "--force", "main"]);
+        says(&next(scene), &app, true);
+        assert_eq!(scene.test.git(&["diff", "--cached", "--name-only"]), "");
+        assert_eq!(scene.test.git(&["diff", "--name-only"]), "");
+        scene.nothing_is_left();
+    });
+    assert!(completed > 0);
+}
+
 /// Runs a merge that needs a scratch so that it dies while that is there, at every such step.
 fn while_in_scratch(go_on: impl Fn(&Scene, &Path)) {
     let mut seen = 0;
@@ -179,18 +201,63 @@ fn a_scratch_with_files_of_the_users_goes_to_the_trash() {
     });
 }
 
+/// A merge that died in a hook, when everything was checked out, and the name of its scratch.
+fn killed_in_hook() -> (Scene, String) {
+    let scene = Scene::diverged(Target::Here);
+    let hook = "kill -9 $(ps -o ppid= -p $PPID); kill -9 $PPID";
+    scene.test.script("app/.git/hooks/commit-msg", hook);
+    assert_eq!(scene.test.run(&["merge", "box"]).output().status.code(), Some(137));
+    fs::remove_file(scene.test.app().join(".git/hooks/commit-msg")).unwrap();
+    let name = scene.test.sandboxes().into_iter().find(|name| name.starts_with(".merge-"));
+    (scene, name.unwrap())
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_scratch_goes_to_the_trash() {
+    let (scene, name) = killed_in_hook();
+    let scratch = scene.test.at(&name);
+    let before = tree(&scratch, &[".git"]);
+    // As after a move of another worktree to its place.
+    fs::copy(scene.path.join(".git"), scratch.join(".git")).unwrap();
+    let said = next(&scene);
+    assert!(said.contains("left by an interrupted merge, to the trash"), "{said}");
+    same(&tree(&only_one(&scene.test).join("tree"), &[".git"]), &before);
+}
+
+#[test]
+fn a_sandbox_that_is_only_locked_like_a_scratch_can_be_restored() {
+    let scene = Scene::new(Target::Here);
+    let path = scene.test.new_sandbox(&["other"]);
+    let before = tree(&path, &[".git"]);
+    let words = ["worktree", "lock", "--reason", "git-sandbox: merging"];
+    scene.test.git(&[&words[..], &[path.to_str().unwrap()]].concat());
+    let said = next(&scene);
+    assert!(said.contains("left by an interrupted merge, to the trash"), "{said}");
+    assert!(scene.test.run(&["restore", "other"]).output().status.success());
+    same(&tree(&path, &[".git"]), &before);
+}
+
+#[test]
+fn files_in_a_scratch_that_has_no_head_go_to_the_trash() {
+    let (scene, name) = killed_in_hook();
+    let scratch = scene.test.at(&name);
+    write(&scratch.join("notes"), "untracked\n");
+    let entry = entry(&scene.test, &scratch);
+    // As if git had been killed before it had written it.
+    for name in ["HEAD", "ORIG_HEAD", "MERGE_HEAD", "AUTO_MERGE", "logs/HEAD"] {
+        let _ = fs::remove_file(entry.join(name));
+    }
+    next(&scene);
+    let notes = only_one(&scene.test).join("tree/notes");
+    assert_eq!(fs::read_to_string(notes).unwrap(), "untracked\n");
+}
+
 #[test]
 fn a_crash_on_the_way_to_the_trash_loses_nothing() {
     let mut seen = 0;
     for step in 1..MANY {
-        let scene = Scene::diverged(Target::Here);
-        // Dies in the hook, when everything is checked out.
-        let hook = "kill -9 $(ps -o ppid= -p $PPID); kill -9 $PPID";
-        scene.test.script("app/.git/hooks/commit-msg", hook);
-        assert_eq!(scene.test.run(&["merge", "box"]).output().status.code(), Some(137));
-        fs::remove_file(scene.test.app().join(".git/hooks/commit-msg")).unwrap();
-        let names = scene.test.sandboxes();
-        let name = names.iter().find(|name| name.starts_with(".merge-")).unwrap();
+        let (scene, name) = killed_in_hook();
+        let name = &name;
         write(&scene.test.at(name).join("notes"), "untracked\n");
         let crashed = scene.test.run(&["rm", "--force", "no-such"]).crashes_at(step);
         seen += u32::from(scene.test.app().join(".git/sandbox.merging").exists());

@@ -50,6 +50,22 @@ fn a_merge_of_something_else_is_not_landed() {
 }
 
 #[test]
+fn a_fast_forward_to_something_else_is_not_landed() {
+    let scene = Scene::new(Target::Here);
+    // Only then git itself makes it.
+    scene.test.git(&["config", "merge.verifySignatures", "true"]);
+    let git = scene.test.fake_git(
+        "for word; do case $word in (merge) \"$GIT\" commit --quiet --allow-empty -m else; exit ;; \
+         esac; done\nexec \"$GIT\" \"$@\"",
+    );
+    let before = scene.state();
+    let run = scene.test.program(&scene.test.app(), &["merge", "box"]);
+    run.env("PATH", git).stderr(NOT_ON_TOP).code(1);
+    assert_eq!(scene.state(), before);
+    scene.nothing_is_left();
+}
+
+#[test]
 fn a_rebase_squashes_nothing_by_itself() {
     let scene = Scene::diverged(Target::Here);
     let test = &scene.test;

@@ -8,6 +8,7 @@ mod interrupt;
 mod landing;
 mod left_over;
 mod made;
+mod meanwhile;
 mod merged;
 mod outcome;
 mod refuse;

@@ -79,6 +79,22 @@ fn conflicts_that_are_there_already_are_left_alone() {
     for how in [&[][..], &["--squash"], &["--rebase"], &["--dry-run"]] {
         scene.refused(how, text);
     }
+    // One of which the index has a single side.
+    let scene = Scene::new(Target::Here);
+    let script =
+        "printf '100644 %s 3\\tlonely\\n' $(git rev-parse :a) | git update-index --index-info";
+    assert!(
+        scene
+            .test
+            .command("sh", &scene.test.app())
+            .args(["-c", script])
+            .status()
+            .unwrap()
+            .success()
+    );
+    for how in [&[][..], &["--squash"], &["--ff-only"], &["--dry-run"]] {
+        scene.refused(how, text);
+    }
 }
 
 #[test]

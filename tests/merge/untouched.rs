@@ -150,7 +150,7 @@ fn a_branch_that_the_user_switches_to_meanwhile_gets_nothing() {
 }
 
 /// A `reference-transaction` hook that does something before `dev` moves.
-fn before_it_moves(scene: &Scene, what: &str) {
+pub fn before_it_moves(scene: &Scene, what: &str) {
     let hook = format!(
         "test \"$1\" = prepared || exit 0\n\
          while read old new name; do test $name = refs/heads/dev && moves=yes; done\n\
@@ -261,13 +261,17 @@ fn an_ignored_file_where_a_renamed_folder_puts_one_is_not_overwritten() {
 #[test]
 fn an_operation_in_progress_in_the_target_is_left_alone() {
     type Begin = fn(&Test);
-    let operations: [(&str, Begin); 4] = [
+    let operations: [(&str, Begin); 5] = [
         ("cherry-pick", |test| {
             let pick = test.command("git", &test.app()).args(["cherry-pick", "else"]).output();
             assert_eq!(pick.unwrap().status.code(), Some(1));
         }),
         ("revert", |test| {
             test.git(&["revert", "--no-commit", "HEAD"]);
+        }),
+        // A series whose next step this git would not understand either.
+        ("cherry-pick or revert", |test| {
+            write(&test.app().join(".git/sequencer/todo"), "later 1234567 side\n");
         }),
         ("squash", |test| {
             test.git(&["merge", "--squash", "side"]);

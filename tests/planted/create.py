@@ -111,11 +111,11 @@ BUGS = [
      "            if self.tip(old)? == renaming.commit {\n", "            if BUG || self.tip(old)? == renaming.commit {\n", "rename::crash::work"),
     ("take back a branch of another's after a crash", "src/lifecycle/rename.rs",
      "        let is_ours = copy.is_some() && (copy == renaming.commit || copy == self.tip(old)?);\n",
-     "        let is_ours = copy.is_some() && (BUG || copy == renaming.commit || copy == self.tip(old)?);\n", "rename::crash::work"),
+     "        let is_ours = copy.is_some() && (BUG || copy == renaming.commit || copy == self.tip(old)?);\n", "rename::crash::a_branch_of"),
     ("take back settings that were there before", "src/lifecycle/rename.rs",
      "            true if renaming.stale_settings =>", "            true if renaming.stale_settings && !BUG =>", "rename::outcome::a_branch_that_cannot"),
     ("leave commits that were made on the copy of a branch", "src/lifecycle/rename.rs",
      "                && tip != commit\n", "                && tip != commit && !BUG\n", "rename::crash::work"),
     ("complete a renaming by the name of the folder", "src/lifecycle/rename.rs",
-     "            () if stands(&renaming.to) =>", "            () if stands(&renaming.to) || BUG && renaming.to.exists() =>", "rename::crash::work"),
+     "            () if stands(&renaming.to) =>", "            () if stands(&renaming.to) || BUG && renaming.to.exists() =>", "rename::crash::a_folder_of"),
 ]

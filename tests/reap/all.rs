@@ -251,6 +251,18 @@ fn an_entry_goes_when_gc_would_drop_it() {
     assert!(!is_registered(&test.app(), "work"));
 }
 
+#[test]
+fn an_entry_that_cannot_be_put_aside_is_not_pruned() {
+    let test = unmounted(100);
+    let entry = private(&test.app(), "work");
+    write(&entry.join("notes"), "mine\n");
+    let before = tree(&test.home, &["sandbox.lock"]);
+    let why = "warning: cannot forget 'work', whose folder is gone: '$APP/.git/worktrees/work/notes' is \
+               not git's\n";
+    reap(&test, 0, &[]).stderr(&format!("{why}{}", nothing(1))).ok();
+    same(&tree(&test.home, &["sandbox.lock"]), &before);
+}
+
 /// Many sandboxes, copied from one without git's help.
 fn many(count: usize) -> Test {
     let test = Test::new();

@@ -204,6 +204,9 @@ fn one_whose_trash_is_away_after_a_crash_waits_for_it() {
     fs::rename(&trash, &away).unwrap();
     succeeds(test.run(&["new", "next"]));
     assert_eq!(fs::read_to_string(entry.join("locked")).unwrap(), pin);
+    // It is not missing either: nothing is to be dropped.
+    let found = format!("{}/box-ID: a removal or restore was interrupted\n", trash.display());
+    test.run(&["doctor"]).stdout(&found).stderr("hint: git sandbox doctor --fix\n").code(1);
     fs::rename(&away, &trash).unwrap();
     succeeds(test.run(&["new", "another"]));
     succeeds(test.run(&["restore", "box"]));

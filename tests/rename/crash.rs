@@ -194,6 +194,56 @@ fn work_after_a_crash_goes_with_the_sandbox() {
 }
 
 #[test]
+fn a_branch_of_anothers_stays_when_it_is_undone() {
+    let scene = Scene::new(Format::Files, false).unwrap();
+    let (test, mut seen) = (&scene.test, 0);
+    for step in 1..MANY {
+        scene.again();
+        assert!(test.run(&["rename", "old", "fresh"]).crashes_at(step), "only {step} steps");
+        let path = test.at("old");
+        if !path.exists() {
+            break;
+        }
+        let on = test.git_in(&path, &["symbolic-ref", "HEAD"]);
+        if on == "refs/heads/old" && test.branches().contains(&"fresh".to_owned()) {
+            seen += 1;
+            // The copy of the branch is somebody's own by now.
+            let main = test.git(&["rev-parse", "main"]);
+            test.git(&["update-ref", "refs/heads/fresh", &main]);
+            assert_eq!(scene.mended(), "old");
+            assert_eq!(test.branches(), ["above", "fresh", "main", "old"]);
+            assert_eq!(test.git(&["rev-parse", "fresh"]), main);
+            assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), scene.head);
+        }
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn a_folder_of_the_new_name_that_is_somebodys_own_completes_nothing() {
+    let scene = Scene::new(Format::Files, false).unwrap();
+    let (test, mut seen) = (&scene.test, 0);
+    for step in 1..MANY {
+        scene.again();
+        assert!(test.run(&["rename", "old", "fresh"]).crashes_at(step), "only {step} steps");
+        let path = test.at("old");
+        if !path.exists() {
+            break;
+        }
+        let facts = fs::read_to_string(entry(test, &path).join("sandbox.json")).unwrap();
+        if facts.contains("renaming") {
+            seen += 1;
+            write(&test.at("fresh").join("mine"), "mine\n");
+            assert_eq!(scene.mended(), "old");
+            assert_eq!(tree(&test.at("fresh"), &[]).lines().count(), 1);
+            fs::remove_dir_all(test.at("fresh")).unwrap();
+            scene.is_called("old", "fresh");
+        }
+    }
+    assert!(seen > 1);
+}
+
+#[test]
 fn a_prune_in_the_middle_drops_nothing() {
     let scene = Scene::new(Format::Files, false).unwrap();
     for step in 1..MANY {

@@ -152,6 +152,12 @@ fn one_that_a_process_sits_in_stays() {
         .stdout(&format!("box-ID: kept in the trash: in use, {size}\n"))
         .stderr(&summary(0, 1, 0, 0))
         .ok();
+    // Not even if it is asked for.
+    reap(&test, 0, &["--purge", "box"])
+        .stdout(&format!("box-ID: kept in the trash: in use by {} sleep\n", sleeper.pid()))
+        .stderr(&summary(0, 1, 0, 0))
+        .ok();
+    assert_eq!(trashed(&test).len(), 1);
     drop(sleeper);
     let Some(_sleeper) = Sleeper::in_namespace(&tree_there, &test.home.join("mnt"), "dir") else {
         return;

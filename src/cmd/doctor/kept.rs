@@ -16,7 +16,7 @@ impl Doctor<'_> {
     pub(super) fn leftovers(&mut self, here: &Here) -> Result<()> {
         let all = Everywhere::look(self.args.value(&ROOT))?;
         let items = trash::items(&here.repo, &here.place).into_iter().flatten();
-        let items = items.filter(|item| item.private.is_some() || item.tree().exists());
+        let items = items.filter(|item| item.private.is_some());
         let known: Vec<_> = items.map(|item| item.at).collect();
         for folder in all.root.trash_folders().iter().filter(|folder| !known.contains(folder)) {
             if self.knows(folder) {

@@ -81,8 +81,9 @@ impl Merge<'_> {
     /// `git rebase`.
     fn rebased(&self, scratch: &Scratch) -> Result<String> {
         let tip = self.into.branch.commit.as_str();
-        // A rebase that rerere resolves stops all the same, and nothing would continue it.
-        let plain = ["rebase.autoSquash=false", "rebase.updateRefs=false", "rerere.enabled=false"];
+        // A rebase that rerere resolves stops all the same, and nothing would continue it. What
+        // rebase.autoSquash says counts only where the user edits the list.
+        let plain = ["rebase.updateRefs=false", "rerere.enabled=false"];
         let plain = plain.iter().flat_map(|setting| ["-c", setting]);
         let call = scratch.call(plain).args(["rebase", "--quiet", tip]);
         let answer = call.env("GIT_EDITOR", ":").ask()?;

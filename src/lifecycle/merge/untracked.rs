@@ -4,7 +4,7 @@
 //! checkout, deletes the folder of a submodule that becomes a file, with all edits in it, and replaces
 //! a symlink that stands where a folder is tracked. So the disk is compared with the index here.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -17,15 +17,8 @@ use crate::git::porcelain::Change;
 /// As many paths as fit on a command line.
 const AT_ONCE: usize = 500;
 
-/// What the index has at a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Tracked {
-    File,
-    Submodule,
-}
-
-/// Finds what stands in the way of changes in a checkout, without being tracked there. A repository or
-/// submodule is named by its folder.
+/// Finds what stands in the way of changes in a checkout, without being tracked there. A repository, as
+/// that of a submodule, is named by its folder.
 pub fn in_the_way(git: &Git, top: &Path, changes: &[Change]) -> Result<Vec<PathBuf>> {
     let mut above = HashMap::new();
     let taken: BTreeSet<&Path> = changes
@@ -38,7 +31,7 @@ pub fn in_the_way(git: &Git, top: &Path, changes: &[Change]) -> Result<Vec<PathB
         })
         .collect();
     let taken: Vec<&Path> = taken.into_iter().collect();
-    let mut tracked = BTreeMap::new();
+    let mut tracked = BTreeSet::new();
     for some in taken.chunks(AT_ONCE) {
         let words = ["--literal-pathspecs", "ls-files", "--stage", "-z", "--"];
         let listed = git.at(top).look(words).args(some).read("read the index")?;
@@ -61,23 +54,21 @@ fn no_folder<'a>(top: &Path, folder: &'a Path) -> Option<&'a Path> {
 }
 
 /// Reads a line of `git ls-files --stage`, `<mode> <id> <stage>\t<path>`.
-fn entry(line: &[u8]) -> Option<(PathBuf, Tracked)> {
+fn entry(line: &[u8]) -> Option<PathBuf> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;
-    let what = if line.starts_with(b"160000 ") { Tracked::Submodule } else { Tracked::File };
-    Some((PathBuf::from(OsStr::from_bytes(&line[tab + 1..])), what))
+    Some(PathBuf::from(OsStr::from_bytes(&line[tab + 1..])))
 }
 
 /// Collects what is not tracked at a path and below it. An empty folder is nothing.
 fn collect(
     top: &Path,
     path: &Path,
-    tracked: &BTreeMap<PathBuf, Tracked>,
+    tracked: &BTreeSet<PathBuf>,
     found: &mut Vec<PathBuf>,
 ) -> Result<()> {
     let full = top.join(path);
-    let known = tracked.get(path);
     if !full.symlink_metadata().at("read", &full)?.is_dir() {
-        found.extend(known.is_none().then(|| path.to_owned()));
+        found.extend((!tracked.contains(path)).then(|| path.to_owned()));
         return Ok(());
     }
     let mut inside = Vec::new();
@@ -85,8 +76,7 @@ fn collect(
         inside.push(entry.at("read", &full)?.file_name());
     }
     inside.sort();
-    let is_repository = inside.iter().any(|name| name == ".git");
-    if is_repository || (known == Some(&Tracked::Submodule) && !inside.is_empty()) {
+    if inside.iter().any(|name| name == ".git") {
         found.push(path.to_owned());
         return Ok(());
     }
@@ -100,10 +90,8 @@ mod tests {
     #[test]
     fn lines_of_the_index_are_read() {
         let id = "1".repeat(40);
-        let read = |mode: &str, path: &str| entry(format!("{mode} {id} 0\t{path}").as_bytes());
-        assert_eq!(read("100644", "a\tb"), Some((PathBuf::from("a\tb"), Tracked::File)));
-        assert_eq!(read("120000", "l"), Some((PathBuf::from("l"), Tracked::File)));
-        assert_eq!(read("160000", "sub"), Some((PathBuf::from("sub"), Tracked::Submodule)));
+        let line = format!("100644 {id} 0\ta\tb");
+        assert_eq!(entry(line.as_bytes()), Some(PathBuf::from("a\tb")));
         assert_eq!(entry(b""), None);
     }
 }

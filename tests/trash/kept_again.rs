@@ -1,0 +1,143 @@
+//! What is kept stays kept: over a second keep, with a git that gives no answer, and beside a garbage
+//! collection.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::fixture::Test;
+use crate::fixture::files::write;
+use crate::fixture::repository::{Format, repository};
+use crate::fixture::run::succeeds;
+use crate::fixture::state::{collect_garbage, kept, private_anywhere};
+use crate::fixture::trash::{only_one, trashed};
+
+/// A removed sandbox without a branch. Its commit is kept for it alone, and with `amended` one more that
+/// only its reflog has. Returns its files in the trash, and these commits.
+fn removed(amended: bool) -> (Test, PathBuf, Vec<String>) {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+    let mut commits = vec![test.commit(&path, "a", "mine\n")];
+    if amended {
+        test.git_in(&path, &["commit", "--quiet", "--amend", "-m", "amended"]);
+        commits.push(test.git_in(&path, &["rev-parse", "HEAD"]));
+    }
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let tree = only_one(&test).join("tree");
+    (test, tree, commits)
+}
+
+/// The user goes on in the trash, from another commit, and nothing there names the old ones any more.
+fn goes_on(test: &Test, tree: &std::path::Path) -> String {
+    test.git_in(tree, &["checkout", "--quiet", "--detach", "main"]);
+    let late = test.commit(tree, "late", "late\n");
+    test.git_in(tree, &["reflog", "expire", "--expire=now", "HEAD"]);
+    for name in ["ORIG_HEAD", "COMMIT_EDITMSG"] {
+        let _ = fs::remove_file(private_anywhere(&test.app(), "box").join(name));
+    }
+    late
+}
+
+#[test]
+fn a_second_keep_adds_to_the_first() {
+    for amended in [false, true] {
+        let (test, tree, commits) = removed(amended);
+        let late = goes_on(&test, &tree);
+        succeeds(test.run(&["reap", "--purge"]));
+        assert!(trashed(&test).is_empty());
+        collect_garbage(&test);
+        for commit in commits.iter().chain([&late]) {
+            assert_eq!(test.git(&["cat-file", "-t", commit]), "commit", "{amended}");
+        }
+        succeeds(test.run(&["restore", "box"]));
+        assert_eq!(test.git_in(&test.at("box"), &["rev-parse", "HEAD"]), late);
+    }
+}
+
+#[test]
+fn a_git_that_gives_no_answer_does_not_make_a_second_keep_forget_the_first() {
+    let (test, tree, commits) = removed(true);
+    goes_on(&test, &tree);
+    // Only git can tell of a ref that is packed.
+    test.git(&["pack-refs", "--all"]);
+    let before = test.git(&["for-each-ref", "refs/sandbox"]);
+    let git = test.fake_git(
+        "case \"$*\" in *'rev-parse --verify --quiet refs/sandbox/kept/'*) exit 3 ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    let output = test.program(&test.app(), &["reap", "--purge"]).env("PATH", git).output();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(test.git(&["for-each-ref", "refs/sandbox"]), before);
+    collect_garbage(&test);
+    for commit in &commits {
+        assert_eq!(test.git(&["cat-file", "-t", commit]), "commit");
+    }
+    assert_eq!(trashed(&test).len(), 1);
+}
+
+#[test]
+fn a_head_that_was_written_in_place_is_kept_too() {
+    let (test, tree, _) = removed(false);
+    let words = ["commit-tree", "-p", "HEAD", "-m", "late", "HEAD^{tree}"];
+    let late = test.git_in(&tree, &words);
+    let head = private_anywhere(&test.app(), "box").join("HEAD");
+    let before = fs::read(&head).unwrap();
+    fs::write(&head, format!("{late}\n")).unwrap();
+    assert_eq!(fs::read(&head).unwrap().len(), before.len());
+    succeeds(test.run(&["reap", "--purge"]));
+    collect_garbage(&test);
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.git_in(&test.at("box"), &["rev-parse", "HEAD"]), late);
+    assert_eq!(test.git(&["cat-file", "-t", &late]), "commit");
+}
+
+#[test]
+fn a_file_that_vanishes_before_it_is_kept_stops_the_removal() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("a"), "staged\n");
+    test.git_in(&path, &["add", "a"]);
+    write(&path.join("a"), "edited\n");
+    let blob = test.git_in(&path, &["rev-parse", ":a"]);
+    let object = test.app().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+    // As a `git gc --prune=now` does.
+    let git = test.fake_git(&format!(
+        "case \" $* \" in *' mktree '*) rm -f '{}' ;; esac\nexec \"$GIT\" \"$@\"",
+        object.display()
+    ));
+    let run = test.program(&test.app(), &["rm", "--force", "box"]).env("PATH", git);
+    run.stderr("error: cannot keep what only it holds: an object has vanished\n").code(1);
+    assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "edited\n");
+    assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "box");
+    assert!(trashed(&test).is_empty() && kept(&test).is_empty());
+}
+
+#[test]
+fn the_sides_of_a_conflict_that_are_in_no_commit_are_kept() {
+    for resolved in [false, true] {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        let script = "for side in 2 3; do
+            printf '100644 %s %s\\tboth\\n' $(echo side $side | git hash-object -w --stdin) $side
+            done | git update-index --index-info";
+        assert!(test.command("sh", &path).args(["-c", script]).status().unwrap().success());
+        let listed = test.git_in(&path, &["ls-files", "-u"]);
+        let sides: Vec<_> = listed.lines().map(|line| line[7..47].to_owned()).collect();
+        assert_eq!(sides.len(), 2);
+        write(&path.join("both"), "side 2\n");
+        if resolved {
+            // What it was can be had again by `git checkout --merge`.
+            test.git_in(&path, &["add", "both"]);
+        }
+        succeeds(test.run(&["rm", "--force", "box"]));
+        collect_garbage(&test);
+        succeeds(test.run(&["restore", "box"]));
+        if resolved {
+            test.git_in(&path, &["update-index", "--unresolve", "both"]);
+        }
+        assert_eq!(test.git_in(&path, &["ls-files", "-u"]), listed);
+        for (side, number) in sides.iter().zip([2, 3]) {
+            assert_eq!(test.git(&["cat-file", "-p", side]), format!("side {number}"));
+        }
+    }
+}
