@@ -1,13 +1,12 @@
 //! Where the repository of a folder is: as the folders above it show or, in any doubt, as git says.
 //!
-//! The ordinary case is seen without git: the first `.git` above is one that git would take, it is
-//! ours, and no variable leads elsewhere. git has the last word all the same: it must have read the
-//! config of that very repository, and the config must not put the worktree elsewhere.
+//! The ordinary case is seen without git: the first `.git` above is one that git would take, and no
+//! variable leads elsewhere. git has the last word all the same: it must have read the config of that
+//! very repository, which it does not do of another user's, and the config must not put the worktree
+//! elsewhere.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::git::config::Config;
@@ -97,14 +96,12 @@ impl Whereabouts {
                 && entry.canonicalize().is_ok_and(|real| real == entry);
             (ours.then_some(common)?, entry)
         };
-        let owner = fs::symlink_metadata(&common).ok()?.uid();
         let takes = is_git_dir(&common) && names_a_commit(&git_dir.join("HEAD"));
         let mut prefix = dir.strip_prefix(top).ok()?.as_os_str().to_owned();
         if !prefix.is_empty() {
             prefix.push("/");
         }
-        let plain = takes && owner == rustix::process::geteuid().as_raw();
-        plain.then_some(Whereabouts {
+        takes.then_some(Whereabouts {
             variables: Vec::new(),
             common,
             git_dir,
@@ -139,6 +136,7 @@ fn may_lead(name: &OsStr) -> bool {
 mod tests {
     use super::*;
     use crate::sys::fuzz;
+    use std::fs;
 
     fn repository(top: &Path) -> PathBuf {
         let common = top.join(".git");

@@ -283,6 +283,11 @@ mod tests {
             assert!(real.contains(ours));
             assert!(Journal::parse(real.replace(ours, theirs).as_bytes()).is_err(), "{theirs}");
         }
+        for (file, ours) in [("rebase-merge/head-name", true), ("config", false)] {
+            let paused = format!("\"paused\": {{\"head_name\": [\"{file}\", \"x\"], ");
+            let real = real.replace("\"refs\"", &(paused + "\"update_refs\": false}, \"refs\""));
+            assert_eq!(Journal::parse(real.as_bytes()).is_ok(), ours, "{file}");
+        }
     }
 
     #[test]

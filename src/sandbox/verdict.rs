@@ -257,6 +257,8 @@ impl fmt::Display for Objection {
 mod tests {
     use super::*;
 
+    const CONFINED: &str = "work of a confined command that was not taken over";
+
     fn user() -> Vec<User> {
         vec![User { pid: Some(7), command: "vim".into() }]
     }
@@ -277,6 +279,7 @@ mod tests {
             (|facts| facts.hidden = Ok(2), once("worktree has 2 hidden edits")),
             (|facts| facts.hidden = Err("x".into()), once("cannot tell: x")),
             (|facts| facts.operation = Some("rebase"), once("rebase in progress")),
+            (|facts| facts.confined = true, once(CONFINED)),
             (|facts| facts.nested = Ok(vec!["a/b".into()]), once("unsaved work in 'a/b'")),
             (|facts| facts.nested = Err("x".into()), once("cannot tell: x")),
             (|facts| facts.users = Ok(user()), twice("in use by 7 vim")),
@@ -306,7 +309,8 @@ mod tests {
             let objections = merge_objections(&facts);
             (!objections.is_empty()).then(|| listed(&objections, "; "))
         };
-        let forbids: [(Change, &str); 5] = [
+        let forbids: [(Change, &str); 6] = [
+            (|facts| facts.confined = true, CONFINED),
             (|facts| facts.changes = Ok(1), "worktree has 1 uncommitted change"),
             (|facts| facts.changes = Err("x".into()), "cannot tell: x"),
             (|facts| facts.hidden = Ok(2), "worktree has 2 hidden edits"),

@@ -125,6 +125,7 @@ fn step_into_same_device(
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::process::Command;
 
     #[test]
     fn a_tree_goes_and_what_it_links_to_stays() {
@@ -141,6 +142,39 @@ mod tests {
         assert!(!tree.exists());
         assert_eq!(fs::read_to_string(victim.join("file")).unwrap(), "precious");
         super::tree(&tree).unwrap();
+    }
+
+    /// Runs itself in a mount namespace, where that is permitted.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "only a process of its own may mount")]
+    fn another_mount_inside_stops_it() {
+        const TREE: &str = "TREE_WITH_A_MOUNT";
+        if let Some(tree) = std::env::var_os(TREE).map(std::path::PathBuf::from) {
+            let mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs"];
+            let mount = Command::new(mount[0]).args(&mount[1..]).arg(tree.join("mount")).status();
+            assert!(mount.unwrap().success());
+            fs::write(tree.join("mount/file"), "precious").unwrap();
+            assert!(super::tree(&tree).is_err());
+            assert_eq!(fs::read_to_string(tree.join("mount/file")).unwrap(), "precious");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("mount")).unwrap();
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--mount", "--user", "--map-current-user", "--keep-caps"]);
+        if !unshare.arg("true").output().is_ok_and(|output| output.status.success()) {
+            assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "no mount namespace");
+            // Past the capture of the test harness, so that it is seen.
+            let why = b"\n!!! NOT TESTED: mounting in a namespace is not permitted here\n";
+            return std::io::Write::write_all(&mut std::io::stderr(), why).unwrap();
+        }
+        let name = "sys::delete::tests::another_mount_inside_stops_it";
+        let mut again = Command::new("unshare");
+        again.args(["--mount", "--user", "--map-current-user", "--keep-caps"]);
+        again.arg(std::env::current_exe().unwrap()).args(["--exact", name]);
+        let output = again.env(TREE, dir.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("1 passed"), "{said}");
     }
 
     #[test]

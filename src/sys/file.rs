@@ -172,6 +172,51 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_that_is_too_large_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("large");
+        let file = File::create(&path).unwrap();
+        for (size, is_read) in [(LARGEST, true), (LARGEST + 1, false)] {
+            file.set_len(size).unwrap();
+            assert_eq!(read_small(&path).is_ok(), is_read);
+            assert_eq!(read_untrusted(&path, LARGEST).is_ok(), is_read);
+        }
+    }
+
+    #[test]
+    fn only_plain_files_are_opened_and_no_pipe_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        let kind = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, kind, rustix::fs::Mode::RUSR, 0).unwrap();
+        let (done, waiting) = std::sync::mpsc::channel();
+        for path in [dir.path().to_owned(), "/dev/null".into(), pipe] {
+            let done = done.clone();
+            std::thread::spawn(move || done.send(open(&path).map_err(|error| error.kind())));
+            let answer = waiting.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+            assert_eq!(answer.err(), Some(ErrorKind::InvalidInput));
+        }
+    }
+
+    #[test]
+    fn nothing_is_renamed_over_anything() {
+        let dir = tempfile::tempdir().unwrap();
+        let [from, file, folder] = ["from", "file", "folder"].map(|name| dir.path().join(name));
+        fs::create_dir(&folder).unwrap();
+        fs::write(&file, "theirs").unwrap();
+        for to in [&file, &folder] {
+            match to.is_dir() {
+                true => fs::create_dir(&from).unwrap(),
+                false => fs::write(&from, "ours").unwrap(),
+            }
+            assert!(rename(&from, to).is_err());
+            assert!(from.exists());
+            let _ = fs::remove_file(&from);
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+    }
+
+    #[test]
     fn a_write_that_fails_leaves_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let taken = dir.path().join("taken");

@@ -134,3 +134,29 @@ fn holder(path: &Path) -> String {
         name => format!("process {pid} ({name})"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ui::out::When;
+
+    #[test]
+    fn a_lock_whose_file_was_deleted_while_it_was_waited_for_is_taken_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().canonicalize().unwrap().join("lock");
+        let is_open = |fd: &std::fs::DirEntry| fd.path().read_link().is_ok_and(|to| to == path);
+        let opened =
+            || std::fs::read_dir("/proc/self/fd").unwrap().flatten().filter(is_open).count();
+        let first = Lock::if_free(&path).unwrap().unwrap();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| Lock::exclusive(&path, Out::new(When::Never)).unwrap());
+            while opened() < 2 {
+                std::thread::yield_now();
+            }
+            std::fs::remove_file(&path).unwrap();
+            drop(first);
+            let _second = second.join().unwrap();
+            assert!(Lock::if_free(&path).unwrap().is_none());
+        });
+    }
+}

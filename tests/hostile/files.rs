@@ -446,6 +446,24 @@ fn a_symlink_in_the_place_of_root_project_or_sandbox_leads_nowhere() {
 }
 
 #[test]
+fn a_symlink_in_the_place_of_a_lock_is_not_followed() {
+    let (test, path, victim) = scene();
+    let before = tree(&victim, &[]);
+    let common = test.app().join(".git");
+    for lock in [common.join("sandbox/lock"), entry(&test, &path).join("sandbox.lock")] {
+        for target in ["diary", "new"] {
+            let _ = fs::remove_file(&lock);
+            symlink(victim.join(target), &lock).unwrap();
+            let output = test.run(&["rm", "--force", "box"]).output();
+            assert_eq!(output.status.code(), Some(1));
+            same(&tree(&victim, &[]), &before);
+        }
+        fs::remove_file(&lock).unwrap();
+    }
+    assert!(path.join("a").exists());
+}
+
+#[test]
 fn a_root_that_became_open_to_others_takes_nothing_in() {
     let (test, path, _) = scene();
     chmod(test.root().parent().unwrap(), 0o777);

@@ -60,6 +60,11 @@ fn an_entry_that_names_another_sandbox_takes_neither() {
     let (test, path, _) = scene();
     let other = test.new_sandbox(&["other"]);
     write(&entry(&test, &path).join("gitdir"), &format!("{}/.git\n", other.display()));
+    // Neither counts as one that has lost its folder, and could be forgotten.
+    let listed = test.json(&["list", "--json"]);
+    let listed = listed["sandboxes"].as_array().or(listed.as_array()).unwrap();
+    let states: Vec<_> = listed.iter().map(|it| it["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["damaged", "damaged"]);
     let before = tree(&test.home, &["sandbox.lock"]);
     for force in FORCES {
         let output = test.run(&[&["rm"], force, &["other"]].concat()).output();

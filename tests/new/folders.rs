@@ -34,6 +34,15 @@ fn a_folder_that_another_branch_has_gets_a_number() {
 }
 
 #[test]
+fn a_folder_that_another_branch_had_and_git_still_knows_gets_a_number() {
+    let test = Test::new();
+    let first = test.new_sandbox(&["a/b"]);
+    assert_eq!(first, test.at("a-b"));
+    fs::remove_dir_all(&first).unwrap();
+    assert_eq!(test.new_sandbox(&["a-b"]), test.at("a-b-2"));
+}
+
+#[test]
 fn a_folder_that_differs_in_case_only_gets_a_number() {
     let test = Test::new();
     test.new_sandbox(&["fix"]);

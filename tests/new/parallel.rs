@@ -186,6 +186,10 @@ fn another_name_does_not_wait_for_a_checkout() {
         .stdout("$ROOT/other\n")
         .stderr("created sandbox 'other': new branch 'other' from 'main'\n")
         .ok();
+    // Nor can it be removed before it is there, however forced.
+    test.run(&["rm", "--force", "--force", "fix"])
+        .stderr("error: cannot remove 'fix': it is being created\n")
+        .code(1);
     slow.go();
     paths(vec![first]);
     all_clean(test, 2);

@@ -452,8 +452,11 @@ fn among_other_folders_only_what_we_made_is_managed() {
     test.new_sandbox(&["ours"]);
     test.git(&["worktree", "add", "--quiet", "-b", "theirs", "../app.theirs"]);
     test.git(&["worktree", "add", "--quiet", "-b", "other", "../other"]);
+    // Made by us, but not where the root puts them.
+    test.new_sandbox(&["--dir", test.home.to_str().unwrap(), "elsewhere"]);
     let managed = |name: &str| test.json(&["show", "--json", name])["managed"].clone();
     assert_eq!([managed("ours"), managed("theirs"), managed("other")], [true, false, false]);
+    assert_eq!(managed("elsewhere"), false);
     for name in ["app.ours", "app.theirs"] {
         set_day(&test.home.join(name), 2);
     }

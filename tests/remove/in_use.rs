@@ -1,12 +1,14 @@
 //! `git sandbox rm` of a sandbox that somebody uses.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
-use crate::fixture::process::Sleeper;
+use crate::fixture::process::{Sleeper, ended};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::state::entry;
 use crate::fixture::trash::{REMOVED, trashed};
@@ -92,6 +94,47 @@ fn a_process_that_holds_the_shared_lock_from_elsewhere_keeps_it() {
         .unwrap();
     lock.lock_shared().unwrap();
     is_refused_while_used_by(&test, Sleeper::start(&test.home, lock));
+}
+
+/// Refused because of this process.
+fn refused(pid: u32, command: &str) -> String {
+    format!(
+        "error: cannot remove 'box': in use by {pid} {command}\n\
+         hint: to end what was started there: git sandbox stop --rm box\n\
+         hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
+    )
+}
+
+#[test]
+fn a_git_that_works_in_it_keeps_it() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let mut git = test.command("git", &path);
+    git.args(["cat-file", "--batch"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut git = git.spawn().unwrap();
+    // It has begun when it answers.
+    writeln!(git.stdin.as_mut().unwrap(), "no-such").unwrap();
+    let mut line = String::new();
+    BufReader::new(git.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let output = test.run(&["rm", "box"]).output();
+    let pid = git.id();
+    drop(git.stdin.take());
+    git.wait().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), refused(pid, "git"));
+    assert!(path.exists());
+}
+
+#[test]
+fn a_reader_of_what_we_say_that_is_no_part_of_our_pipeline_keeps_it() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    let user = Sleeper::start(&path, reader);
+    let mut rm = test.command("git", &test.app());
+    rm.args(["sandbox", "rm", "box"]).process_group(0).stdout(writer).stderr(Stdio::piped());
+    let output = ended(rm.spawn().unwrap());
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), refused(user.pid(), "sleep"));
+    assert!(path.exists());
 }
 
 #[test]

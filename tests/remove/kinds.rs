@@ -33,8 +33,10 @@ kinds! {
         nothing staged unstaged staged_then_overwritten untracked ignored executable_bit symlinks
         empty_folders intent_to_add assume_unchanged skip_worktree deleted renamed merge
         merge_of_a_url cherry_pick revert rebase rebase_with_autostash am bisect detached
-        only_in_the_reflog private_refs private_tag fetched sparse nested nested_in_ignored
-        nested_with_nothing_of_its_own nested_hidden_edit nested_unreachable nested_corrupt bare_in_ignored submodule_commit
+        only_in_the_reflog private_refs private_tag private_tag_of_head private_blob fetched sparse nested
+        nested_in_ignored
+        nested_with_nothing_of_its_own nested_hidden_edit nested_only_in_the_reflog nested_unreachable
+        nested_corrupt bare_in_ignored submodule_commit
         submodule_dirty submodule_stash unborn unborn_after_a_commit stash split_index untracked_not_shown
         submodule_not_shown odd_names;
     reftable Reftable:
@@ -99,6 +101,7 @@ fn check(format: Format, name: &str) {
     intact(&test);
     test.git(&["fsck", "--no-progress", "--connectivity-only"]);
     assert_eq!(test.json(&["show", "box", "--json"])["task"], "The task");
+    test.git(&["gc", "--prune=now", "--quiet"]);
     (kind.goes_on)(&test, &path);
 }
 

@@ -1,7 +1,6 @@
 //! A sandbox that holds just what git put there goes without a `git status`; any other trace of work
 //! is found as before, however well it hides.
 
-use crate::fixture::state::private;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use crate::fixture::Test;
 use crate::fixture::files::{names_in, write};
+use crate::fixture::state::{entry, private};
+use crate::fixture::trash::REMOVED;
+use crate::fixture::work::submodule;
 
 /// A repository of files of every kind.
 fn repository() -> Test {
@@ -163,6 +165,12 @@ fn every_trace_of_work_is_found() {
         ("new-at-the-top", "echo x >new", ONE),
         ("new-in-a-folder", "echo x >dir/deep/new", ONE),
         ("new-for-old", "rm empty; echo x >another", "worktree has 2 uncommitted changes"),
+        ("new-beside-ignored", "echo x >a.log; echo x >new", ONE),
+        (
+            "repository-in-a-folder",
+            "git init -q dir/deep; git -C dir/deep commit -q --allow-empty -m x",
+            "unsaved work in 'dir/deep'",
+        ),
         ("new-folder", "mkdir more; echo x >more/new", ONE),
         (
             "file-for-folder",
@@ -221,6 +229,92 @@ fn shown(test: &Test, path: &Path) -> String {
     let words = ["-c", "find . -type f -exec cat {} + ; find . | sort; git status --porcelain"];
     let output = test.command("sh", path).args(words).output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn an_edit_that_git_has_not_seen_yet_is_found() {
+    let test = repository();
+    let path = settled(&test, "x");
+    let index = entry(&test, &path).join("index");
+    // git writes no size of a file that it has not looked at since: as here, where that of an empty
+    // one is all that the index tells of it.
+    shell(&test, &path, ": >dir/one; touch -d 2001-01-01 dir/one; git add dir/one; git status");
+    let ids = ["HEAD:dir/one", "HEAD:empty"].map(|name| test.git(&["rev-parse", name]));
+    let [real, empty] = ids.map(|id| bytes_of(&id));
+    let bytes = fs::read(&index).unwrap();
+    let name = bytes.windows(8).position(|window| window == b"dir/one\0").unwrap();
+    let id = name - 2 - real.len()..name - 2;
+    assert_eq!(bytes[id.clone()], empty);
+    fs::write(&index, [&bytes[..id.start], &real, &bytes[id.end..]].concat()).unwrap();
+    let why = "worktree has 1 uncommitted change";
+    test.run(&["rm", "x"]).stderr(&refusal("x", why)).code(1);
+}
+
+fn bytes_of(hex: &str) -> Vec<u8> {
+    let digits = (0..hex.len()).step_by(2);
+    digits.map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+}
+
+#[test]
+fn a_commit_without_files_is_no_trouble() {
+    let test = Test::bare();
+    test.git_in(&test.home, &["init", "--quiet", "-b", "main", "app"]);
+    test.git(&["commit", "--quiet", "--allow-empty", "-m", "nothing"]);
+    let path = test.new_sandbox(&["box"]);
+    // Such an index tells nothing about what else is there.
+    test.git_in(&path, &["read-tree", "HEAD"]);
+    write(&path.join("new"), "mine\n");
+    let why = "worktree has 1 uncommitted change";
+    test.run(&["rm", "box"]).stderr(&refusal("box", why)).code(1);
+    fs::remove_file(path.join("new")).unwrap();
+    test.run(&["rm", "box"]).stderr(REMOVED).ok();
+}
+
+/// A sandbox `box` of a repository with a submodule, which is checked out in it if that is wanted.
+fn with_submodule(checked_out: bool) -> (Test, PathBuf) {
+    let test = repository();
+    submodule(&test, &test.app());
+    let path = settled(&test, "box");
+    if checked_out {
+        test.git_in(&path, &["submodule", "--quiet", "update", "--init"]);
+    }
+    (test, path)
+}
+
+#[test]
+fn a_submodule_that_is_staged_is_found() {
+    let (test, path) = with_submodule(false);
+    let other = test.commit(&test.home.join("lib"), "file", "other\n");
+    test.git_in(&path, &["update-index", "--cacheinfo", &format!("160000,{other},sub")]);
+    let why = "worktree has 1 uncommitted change";
+    test.run(&["rm", "box"]).stderr(&refusal("box", why)).code(1);
+    assert_eq!(test.git_in(&path, &["rev-parse", ":sub"]), other);
+}
+
+#[test]
+fn commits_in_the_clone_of_a_submodule_that_is_not_checked_out_are_found() {
+    let rows = ["git branch mine; git checkout -q HEAD~", "git reset -q --hard HEAD~"];
+    for (leaves, broken) in [(rows[0], false), (rows[1], false), (rows[1], true)] {
+        let (test, path) = with_submodule(true);
+        let sub = path.join("sub");
+        let mine = test.commit(&sub, "file", "mine\n");
+        shell(&test, &sub, leaves);
+        test.git_in(&path, &["submodule", "--quiet", "deinit", "--force", "sub"]);
+        let config = entry(&test, &path).join("modules/sub/config");
+        let whole = fs::read(&config).unwrap();
+        if broken {
+            // What git cannot read may hold anything.
+            fs::write(&config, "[core").unwrap();
+        }
+        assert_eq!(names_in(&sub), [""; 0]);
+        test.run(&["rm", "box"]).stderr(&refusal("box", "unsaved work in 'sub'")).code(1);
+        write(&path.join("new"), "mine\n");
+        let why = "worktree has 1 uncommitted change; unsaved work in 'sub'";
+        test.run(&["rm", "box"]).stderr(&refusal("box", why)).code(1);
+        fs::write(&config, whole).unwrap();
+        let clone = entry(&test, &path).join("modules/sub");
+        test.git_in(&clone, &["--git-dir=.", "cat-file", "-e", &mine]);
+    }
 }
 
 #[test]

@@ -281,6 +281,8 @@ fn a_submodule_follows_to_another_name() {
     write(&path.join("sub/file"), "mine\n");
     let status = test.git_in(&path, &["status", "--porcelain=v2"]);
     rm(&test, "box");
+    let removed = crate::fixture::trash::only_one(&test).join("tree/sub");
+    assert_eq!(test.git_in(&removed, &["status", "--porcelain"]), " M file");
     assert!(test.run(&["restore", "box", "--as", "two"]).output().status.success());
     assert_eq!(test.git_in(&test.at("two"), &["status", "--porcelain=v2"]), status);
     assert_eq!(test.git_in(&test.at("two/sub"), &["status", "--porcelain"]), " M file");

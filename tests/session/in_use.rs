@@ -62,6 +62,19 @@ fn a_command_whose_runner_was_killed_goes_on_and_keeps_it() {
 }
 
 #[test]
+fn a_command_that_asks_itself_from_elsewhere_keeps_it() {
+    let (lab, path) = Lab::with_box();
+    let script = "echo $$; cd \"$HOME/app\" && git sandbox rm box 2>&1; :";
+    let output = lab.run(&["run", "box", "sh", "-c", script]).output();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let (pid, said) = said.split_once('\n').unwrap();
+    let lead = format!("error: cannot remove 'box': in use by {pid} sh\n");
+    assert!(said.starts_with(&lead), "{said}");
+    assert!(path.exists());
+    lab.is_free();
+}
+
+#[test]
 fn a_grandchild_that_dropped_its_descriptors_keeps_it() {
     let (lab, _) = Lab::with_box();
     // Only its folder tells.

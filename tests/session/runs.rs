@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::fixture::files::names_in;
+use crate::fixture::files::{chmod, names_in};
 use crate::fixture::lab::Lab;
 use crate::fixture::process::{ended, gone, is_alive, kill, signal, until};
 use crate::fixture::state::private;
@@ -272,10 +272,13 @@ fn a_link_in_place_of_the_journal_is_not_followed() {
     let journal = private(&lab.app(), "box").join("sandbox.runs");
     let victim = lab.home.join("victim");
     fs::write(&victim, "precious").unwrap();
+    chmod(&victim, 0o644);
     std::os::unix::fs::symlink(&victim, &journal).unwrap();
     let output = lab.run(&["run", "box", "true"]).output();
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    // Our own would be closed to others.
+    assert_eq!(fs::metadata(&victim).unwrap().permissions().mode() & 0o777, 0o644);
 }
 
 #[test]

@@ -233,19 +233,25 @@ fn what_a_moved_repository_put_away_comes_back_to_it() {
 
 #[test]
 fn nothing_of_the_private_git_dir_that_cannot_be_read_is_taken_for_nothing() {
-    let test = repository(Format::Files).unwrap();
-    let path = test.new_sandbox(&["box"]);
-    let log = private(&test.app(), "box").join("logs/refs");
-    fs::create_dir_all(&log).unwrap();
-    crate::fixture::files::chmod(&log, 0);
-    let run = crate::fixture::run::without_power(&test, &test.app(), &["rm", "--force", "box"]);
-    let output = run.output();
-    crate::fixture::files::chmod(&log, 0o755);
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(path.join("file").exists());
-    assert_eq!(trashed(&test), [""; 0].map(PathBuf::from));
-    succeeds(test.run(&["rm", "box"]));
-    assert!(only_one(&test).join("tree/file").exists());
+    for (folder, file) in [("logs/refs", None), ("refs/worktree", Some("mine"))] {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        let folder = private(&test.app(), "box").join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        let closed = file.map_or(folder.clone(), |name| folder.join(name));
+        if file.is_some() {
+            fs::write(&closed, test.git(&["rev-parse", "HEAD"]) + "\n").unwrap();
+        }
+        crate::fixture::files::chmod(&closed, 0);
+        let run = crate::fixture::run::without_power(&test, &test.app(), &["rm", "--force", "box"]);
+        let output = run.output();
+        crate::fixture::files::chmod(&closed, 0o755);
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(path.join("file").exists());
+        assert_eq!(trashed(&test), [""; 0].map(PathBuf::from));
+        succeeds(test.run(&["rm", "box"]));
+        assert!(only_one(&test).join("tree/file").exists());
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use crate::fixture::Test;
 use crate::fixture::files::write;
@@ -52,6 +53,34 @@ fn a_second_keep_adds_to_the_first() {
         succeeds(test.run(&["restore", "box"]));
         assert_eq!(test.git_in(&test.at("box"), &["rev-parse", "HEAD"]), late);
     }
+}
+
+#[test]
+fn a_commit_that_head_leaves_after_a_crash_of_restore_stays_kept() {
+    let mut seen = 0;
+    for step in 1..40 {
+        let (test, _, commits) = removed(false);
+        if !test.run(&["restore", "box"]).crashes_at(step) {
+            return assert!(seen > 0, "it never died in between");
+        }
+        // When that is dropped the restore is done, and HEAD is all that keeps it.
+        if kept(&test).is_empty() {
+            continue;
+        }
+        let path = test.at("box");
+        let mut leaves = test.command("git", &path);
+        leaves.args(["checkout", "--quiet", "--detach", "main"]).stderr(Stdio::null());
+        let left = path.exists() && leaves.status().unwrap().success();
+        if left {
+            test.git_in(&path, &["reflog", "expire", "--expire=now", "HEAD"]);
+            let _ = fs::remove_file(private_anywhere(&test.app(), "box").join("ORIG_HEAD"));
+            seen += 1;
+        }
+        succeeds(test.run(&["new", "other"]));
+        test.git(&["gc", "--prune=now", "--quiet"]);
+        assert_eq!(test.git(&["cat-file", "-t", &commits[0]]), "commit", "{step}");
+    }
+    panic!("it never came to its end");
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod adopted;
 mod asked;
 mod entries;
 mod kept;
+mod kept_again;
 mod orphans;
 mod purge_doubt;
 mod put_away;

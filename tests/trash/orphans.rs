@@ -6,6 +6,7 @@ use std::process::Stdio;
 
 use crate::fixture::diff::same;
 use crate::fixture::files::{chmod, room, tree, write};
+use crate::fixture::mount::{Mount, alone};
 use crate::fixture::process::Sleeper;
 use crate::fixture::reap::{nothing, summary};
 use crate::fixture::run::{succeeds, without_power};
@@ -215,6 +216,33 @@ fn an_orphan_that_somebody_sits_in_is_never_taken() {
             .ok();
         same(&tree(&lost.path, &[]), &before);
     }
+}
+
+#[test]
+fn an_orphan_that_we_are_in_is_never_taken() {
+    let lost = Lost::new();
+    let before = tree(&lost.path, &[]);
+    // Only so does git work there.
+    let run = lost.test.run_in(&lost.path.join("sub"), &["reap", "--all"]);
+    run.env("GIT_DIR", lost.test.app().join(".git"))
+        .env("GIT_SANDBOX_NOW", after(94))
+        .stdout("fix: skipped: you are in it\n")
+        .stderr(&summary(0, 1, 0, 0))
+        .ok();
+    same(&tree(&lost.path, &[]), &before);
+}
+
+#[test]
+fn an_orphan_around_a_mount_is_never_taken() {
+    alone(|| {
+        let lost = Lost::new();
+        let mount = Mount::on(&lost.path.join("sub/mount"));
+        write(&mount.0.join("file"), "theirs\n");
+        set_times(&lost.path, 0);
+        let said = format!("fix: skipped: contains the mount point '{}'\n", mount.0.display());
+        lost.reap(94, &[]).stdout(&said).stderr(&summary(0, 1, 0, 0)).ok();
+        assert_eq!(fs::read_to_string(mount.0.join("file")).unwrap(), "theirs\n");
+    });
 }
 
 #[test]

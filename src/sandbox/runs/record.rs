@@ -166,13 +166,12 @@ impl Journal {
                 Ok(()) if is_at(&file, &path) => {
                     return Ok(Journal { entry: entry.to_owned(), file });
                 }
-                Ok(()) => {}
                 Err(TryLockError::Error(error)) => return Err(error).at("lock", &path),
-                Err(TryLockError::WouldBlock) if begun.elapsed() > PATIENCE => {
+                _ if begun.elapsed() > PATIENCE => {
                     let doing = format!("lock '{}'", path.display());
                     return Err(Error::Git { doing, why: "another process holds it".into() });
                 }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(2)),
+                _ => std::thread::sleep(Duration::from_millis(2)),
             }
         }
     }
