@@ -70,7 +70,7 @@ BUGS = [
      "is_where_we_are: here.map_or(true, |here| here.starts_with(&sandbox.path)) && !BUG,\n"
      "        contains: contained(repo, worktrees, sandbox),\n"
      "        mount: mounts::all().into_iter().find(|mount| mount.starts_with(&sandbox.path)),\n"
-     "        locked: sandbox.locked.clone(),", "rename::refuse::one_that_is"),
+     "        locked: sandbox.locked.clone(),", "rename::refuse::one_that_we_are_in_or_that_is_locked_is_refused"),
     ("remove one around a mount", "src/sandbox/facts.rs",
      "mount.starts_with(&sandbox.path)),\n        locked: sandbox.locked.clone().filter(",
      "mount.starts_with(&sandbox.path) && !BUG),\n        locked: sandbox.locked.clone().filter(", "remove::places::one_around_a_mount"),

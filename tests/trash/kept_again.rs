@@ -161,10 +161,8 @@ fn the_sides_of_a_conflict_that_are_in_no_commit_are_kept() {
         succeeds(test.run(&["rm", "--force", "box"]));
         collect_garbage(&test);
         succeeds(test.run(&["restore", "box"]));
-        if resolved {
-            test.git_in(&path, &["update-index", "--unresolve", "both"]);
-        }
-        assert_eq!(test.git_in(&path, &["ls-files", "-u"]), listed);
+        let which = if resolved { "--resolve-undo" } else { "-u" };
+        assert_eq!(test.git_in(&path, &["ls-files", which]), listed);
         for (side, number) in sides.iter().zip([2, 3]) {
             assert_eq!(test.git(&["cat-file", "-p", side]), format!("side {number}"));
         }
