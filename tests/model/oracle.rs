@@ -220,6 +220,8 @@ pub fn with_work(world: &World, user: &User) -> Vec<(usize, PathBuf)> {
             // What a rule ignores since is no work.
             let ruled = world.odd.borrow().excluded.contains(&repo);
             let work = |life: &usize| match &user.lives[*life] {
+                // Its files were deleted by the user, and are those of its index since it came back.
+                life if life.deleted => false,
                 life if ruled => life.unseen_work,
                 life => life.work,
             };
