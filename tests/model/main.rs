@@ -71,6 +71,8 @@ fn main() -> ExitCode {
     if tools.walls.is_empty() {
         println!("THIS MACHINE CANNOT CONFINE COMMANDS: THAT IS NOT TESTED");
     }
+    // A failure ends it, unless faults of many runs are looked for at once.
+    let goes_on = std::env::var_os("TORTURE_GO_ON").is_some();
     let next = AtomicU64::new(only.unwrap_or(1));
     let end = only.unwrap_or(runs);
     let stopped = AtomicBool::new(false);
@@ -84,7 +86,7 @@ fn main() -> ExitCode {
                         return;
                     }
                     if let Err(failure) = run::run(&tools, seed, run) {
-                        stopped.store(true, Ordering::Relaxed);
+                        stopped.store(!goes_on, Ordering::Relaxed);
                         failures.lock().unwrap().push((run, failure));
                     }
                 }
