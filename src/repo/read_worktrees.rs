@@ -5,16 +5,21 @@
 //! is not so, in any entry, is git's to tell: then there is no answer here.
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirEntry};
+use std::ffi::{CStr, OsStr, OsString};
+use std::fs;
 use std::io::ErrorKind;
+use std::ops::ControlFlow;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::thread;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, openat};
 
 use super::{Repo, Worktree, Worktrees};
 use crate::git::porcelain::Record;
 use crate::git::refs::HEADS;
-use crate::sys::file;
+use crate::sys::{file, names};
 
 /// What is in an entry in which nothing was interrupted.
 const CALM: [&str; 18] = [
@@ -41,7 +46,7 @@ const CALM: [&str; 18] = [
 /// All worktrees.
 #[derive(Debug)]
 pub struct Read {
-    /// As git would list them.
+    /// As git would list them, but for the commits of branches that others than the current one have.
     pub worktrees: Worktrees,
     /// Those of them whose entries hold anything but what they hold at rest.
     pub unsettled: Vec<Worktree>,
@@ -56,60 +61,93 @@ pub fn read(repo: &Repo) -> Option<Read> {
         return None;
     }
     let mut refs = Refs { common: &repo.common, id: 2 * repo.id_length(), packed: None };
-    let (head, branch) = refs.head(&repo.common)?;
+    let (head, branch) = refs.head(&file::read_small(&repo.common.join("HEAD")).ok()?)?;
     let path = repo.common.parent()?.to_owned();
     let main = Record { path, head, branch, bare: false, locked: None };
-    let mut read = Read {
-        worktrees: Worktrees { main, linked: Vec::new(), odd: Vec::new() },
-        unsettled: Vec::new(),
-    };
-    let registry = repo.common.join("worktrees");
-    let entries = match fs::read_dir(&registry) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Some(read),
-        other => other.ok()?,
-    };
-    for entry in entries {
-        let entry = entry.ok()?;
-        let is_calm = is_calm(&entry)?;
-        let tree = linked(entry.path(), &mut refs)?;
-        read.unsettled.extend((!is_calm).then(|| tree.clone()));
-        read.worktrees.linked.push(tree);
+    let mut worktrees = Worktrees { main, linked: Vec::new(), odd: Vec::new() };
+    let mut unsettled = Vec::new();
+    for Entry { mut tree, head, is_calm } in entries(&repo.common.join("worktrees"))? {
+        let (id, branch) = refs.parse(&head)?;
+        (tree.record.head, tree.record.branch) = (id, branch);
+        // Of the others it is enough to know which branch they have.
+        if !is_calm || tree.entry == repo.git_dir {
+            tree.record.head = refs.head(&head)?.0;
+        }
+        unsettled.extend((!is_calm).then(|| tree.clone()));
+        worktrees.linked.push(tree);
     }
     // As git sorts them.
-    read.worktrees.linked.sort_by(|one, other| {
+    worktrees.linked.sort_by(|one, other| {
         let bytes = |tree: &Worktree| tree.record.path.as_os_str().as_bytes().to_vec();
         bytes(one).cmp(&bytes(other))
     });
-    Some(read)
+    Some(Read { worktrees, unsettled })
 }
 
-/// Whether an entry holds nothing but what it holds at rest. `None` if there is anything in it that is
-/// neither a plain file nor a folder, or a lock that cannot be one of git's.
-fn is_calm(entry: &DirEntry) -> Option<bool> {
-    if !entry.file_type().ok()?.is_dir() {
-        return None;
-    }
-    let mut is_calm = true;
-    for file in fs::read_dir(entry.path()).ok()? {
-        let file = file.ok()?;
-        let kind = file.file_type().ok()?;
-        if !kind.is_file() && !kind.is_dir() {
-            return None;
-        }
-        is_calm &= CALM.iter().any(|name| file.file_name() == *name);
-    }
-    Some(is_calm)
+/// A worktree whose HEAD is still to be understood.
+struct Entry {
+    tree: Worktree,
+    head: Vec<u8>,
+    is_calm: bool,
 }
 
-fn linked(entry: PathBuf, refs: &mut Refs) -> Option<Worktree> {
-    let (head, branch) = refs.head(&entry)?;
-    let path = folder(&file::read_small(&entry.join("gitdir")).ok()?)?;
-    let locked = match file::read_small(&entry.join("locked")) {
-        Ok(reason) => Some(String::from_utf8_lossy(reason.trim_ascii()).into_owned()),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(_) => return None,
+/// Reads all entries, with all cores where there are many.
+fn entries(registry: &Path) -> Option<Vec<Entry>> {
+    /// So few are not worth a thread.
+    const PORTION: usize = 50;
+    let names = match fs::read_dir(registry) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Some(Vec::new()),
+        other => other.ok()?.map(|entry| entry.map(|entry| entry.path())),
     };
-    Some(Worktree { record: Record { path, head, branch, bare: false, locked }, entry })
+    let names: Vec<PathBuf> = names.collect::<Result<_, _>>().ok()?;
+    let read = |names: &[PathBuf]| -> Option<Vec<Entry>> { names.iter().map(entry).collect() };
+    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let (first, rest) = names.split_at(names.len().div_ceil(cores).max(PORTION).min(names.len()));
+    thread::scope(|scope| {
+        let portions = rest.chunks(first.len().max(1));
+        let others: Vec<_> = portions.map(|portion| scope.spawn(move || read(portion))).collect();
+        let mut all = read(first)?;
+        for other in others {
+            all.extend(other.join().ok()??);
+        }
+        Some(all)
+    })
+}
+
+/// Reads an entry. `None` if there is anything in it that is neither a plain file nor a folder, or that
+/// git does not write.
+fn entry(entry: &PathBuf) -> Option<Entry> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder_of = openat(CWD, entry, flags, Mode::empty()).ok()?;
+    let (mut is_calm, mut is_locked, mut is_odd) = (true, false, false);
+    let told = names::each(&folder_of, |name, kind| {
+        let name = name.to_bytes();
+        if !matches!(name, b"." | b"..") {
+            is_odd |= !matches!(kind, FileType::RegularFile | FileType::Directory);
+            is_calm &= CALM.iter().any(|calm| calm.as_bytes() == name);
+            is_locked |= name == b"locked";
+        }
+        ControlFlow::Continue(())
+    });
+    told.ok().filter(|()| !is_odd)?;
+    let head = small(&folder_of, c"HEAD")?;
+    let path = folder(&small(&folder_of, c"gitdir")?)?;
+    let locked = match is_locked {
+        true => Some(small(&folder_of, c"locked")?),
+        false => None,
+    };
+    let locked = locked.map(|text| String::from_utf8_lossy(text.trim_ascii()).into_owned());
+    let record = Record { path, head: None, branch: None, bare: false, locked };
+    Some(Entry { tree: Worktree { record, entry: entry.clone() }, head, is_calm })
+}
+
+/// Reads a small file of an entry by one call.
+fn small(folder: &OwnedFd, name: &CStr) -> Option<Vec<u8>> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(folder, name, flags, Mode::empty()).ok()?;
+    let mut bytes = Vec::with_capacity(4096);
+    let count = rustix::io::read(file, rustix::buffer::spare_capacity(&mut bytes)).ok()?;
+    (count < bytes.capacity()).then_some(bytes)
 }
 
 /// The folder that a `gitdir` names, if it names it as git does: in full, and by its shortest path.
@@ -140,9 +178,17 @@ struct Refs<'a> {
 
 impl Refs<'_> {
     /// The commit and branch of a HEAD; none of the former where the branch is not born.
-    fn head(&mut self, git_dir: &Path) -> Option<(Option<String>, Option<OsString>)> {
-        let path = git_dir.join("HEAD");
-        let bytes = file::read_small(&path).ok()?;
+    fn head(&mut self, bytes: &[u8]) -> Option<(Option<String>, Option<OsString>)> {
+        let (id, branch) = self.parse(bytes)?;
+        let Some(full) = branch else { return Some((id, None)) };
+        match self.commit(&full)? {
+            Tip::At(id) => Some((Some(id), Some(full))),
+            Tip::Unborn => Some((None, Some(full))),
+        }
+    }
+
+    /// The commit or the branch of a HEAD.
+    fn parse(&self, bytes: &[u8]) -> Option<(Option<String>, Option<OsString>)> {
         let text = bytes.strip_suffix(b"\n")?;
         let Some(full) = text.strip_prefix(b"ref: ") else {
             return Some((Some(self.id(text)?), None));
@@ -153,11 +199,7 @@ impl Refs<'_> {
         if !is_plain || !name.split(|byte| *byte == b'/').all(is_name) {
             return None;
         }
-        let full = OsStr::from_bytes(full);
-        match self.commit(full)? {
-            Tip::At(id) => Some((Some(id), Some(full.to_owned()))),
-            Tip::Unborn => Some((None, Some(full.to_owned()))),
-        }
+        Some((None, Some(OsStr::from_bytes(full).to_owned())))
     }
 
     fn id(&self, text: &[u8]) -> Option<String> {
@@ -244,10 +286,7 @@ mod tests {
             format!("# pack-refs\n{two} refs/heads/in/loose\n{two} refs/heads/p\n^{one}\n");
         fs::write(common.join("packed-refs"), packed).unwrap();
         std::os::unix::fs::symlink("in/loose", common.join("refs/heads/link")).unwrap();
-        let head = |text: &str| {
-            fs::write(common.join("HEAD"), text).unwrap();
-            Refs { common, id: 40, packed: None }.head(common)
-        };
+        let head = |text: &str| Refs { common, id: 40, packed: None }.head(text.as_bytes());
         let on = |branch: &str| Some(OsString::from(format!("refs/heads/{branch}")));
         assert_eq!(head("ref: refs/heads/in/loose\n"), Some((Some(one.clone()), on("in/loose"))));
         assert_eq!(head("ref: refs/heads/p\n"), Some((Some(two.clone()), on("p"))));

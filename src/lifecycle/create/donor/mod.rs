@@ -12,6 +12,7 @@ mod large;
 mod settings;
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -26,8 +27,8 @@ use crate::git::blob_id::Format;
 use crate::git::config::Config;
 use crate::git::index::Index;
 use crate::git::porcelain::{self, Change, Kind};
-use crate::git::{Answer, Git, new_index};
-use crate::repo::{Repo, Worktrees};
+use crate::git::{Answer, Git, new_index, refs};
+use crate::repo::{Repo, Worktree, Worktrees};
 use crate::sandbox::mark::CREATING;
 use crate::sys::{dir, file};
 
@@ -143,7 +144,11 @@ impl Recipient<'_> {
             let is_whole = tree.record.locked.as_deref() != Some(CREATING);
             is_whole && tree.entry != self.entry && !tree.entry.as_os_str().is_empty()
         });
-        linked.sort_by_key(|tree| tree.record.head.as_deref() != Some(self.commit));
+        let tip = |branch: &OsString| refs::loose_tip(&self.repo.common, branch.to_str()?);
+        linked.sort_by_cached_key(|Worktree { record, .. }| {
+            let head = record.head.clone().or_else(|| record.branch.as_ref().and_then(tip));
+            head.as_deref() != Some(self.commit)
+        });
         let linked = linked.into_iter().map(|tree| {
             let index = tree.entry.join("index");
             (tree.record.path.clone(), index)
