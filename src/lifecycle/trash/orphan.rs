@@ -207,11 +207,11 @@ impl Trash<'_> {
     /// Brings orphans back from the vault into the trash and adopts them there, for worktrees whose
     /// folder is gone. Returns whether there was one.
     pub(super) fn adopt_stored(&self, worktrees: &Worktrees, out: Out) -> Result<bool> {
+        let vault = Vault::at(&self.place.root, &self.git, out);
         let gone = |tree: &Worktree| path::presence(&tree.record.path) == Presence::Absent;
-        if !worktrees.linked.iter().any(gone) {
+        if !vault.exists()? || !worktrees.linked.iter().any(gone) {
             return Ok(false);
         }
-        let vault = Vault::at(&self.place.root, &self.git, out);
         let mut adopted = false;
         for header in vault.items()?.into_iter().filter_map(|item| item.header.ok()) {
             let bytes = serde_json::to_vec(&header.journal).unwrap_or_default();

@@ -197,6 +197,11 @@ impl Vault {
         Ok(stored.collect())
     }
 
+    /// Whether anything was ever put away in it.
+    pub fn exists(&self) -> Result<bool> {
+        self.repository.exists()
+    }
+
     /// Whether the vault has an item.
     pub fn has(&self, id: &str) -> Result<bool> {
         check_id(id)?;

@@ -122,7 +122,11 @@ impl Recipient<'_> {
     fn choose(&self) -> Option<Donor> {
         let mut best: Option<Donor> = None;
         for (folder, index) in self.candidates().take(MOST) {
-            let Some(donor) = self.donor(folder, &index) else { continue };
+            let Some(index) = Index::read(&index, self.commit.len() / 2) else { continue };
+            if is_small(&index) {
+                return None;
+            }
+            let Some(donor) = self.donor(folder, index) else { continue };
             let is_near = donor.lacking() * 10 <= donor.common.len();
             if best.as_ref().is_none_or(|best| best.common.len() < donor.common.len()) {
                 best = Some(donor);
@@ -139,6 +143,13 @@ impl Recipient<'_> {
         let main = &self.worktrees.main;
         let main =
             (!main.bare).then(|| (main.path.clone(), self.repo.common.join("index"))).into_iter();
+        let linked = || if self.main_only { Vec::new() } else { self.others() };
+        // Where the main worktree has nearly everything, the others are not looked at.
+        main.chain(std::iter::once_with(linked).flatten())
+    }
+
+    /// The linked worktrees, those at the same commit first: folder and index.
+    fn others(&self) -> Vec<(PathBuf, PathBuf)> {
         let mut linked: Vec<_> = self.worktrees.linked.iter().collect();
         linked.retain(|tree| {
             let is_whole = tree.record.locked.as_deref() != Some(CREATING);
@@ -149,20 +160,11 @@ impl Recipient<'_> {
             let head = record.head.clone().or_else(|| record.branch.as_ref().and_then(tip));
             head.as_deref() != Some(self.commit)
         });
-        let linked = linked.into_iter().map(|tree| {
-            let index = tree.entry.join("index");
-            (tree.record.path.clone(), index)
-        });
-        main.chain(linked.take(if self.main_only { 0 } else { usize::MAX }))
+        let linked = linked.into_iter();
+        linked.map(|tree| (tree.record.path.clone(), tree.entry.join("index"))).collect()
     }
 
-    fn donor(&self, folder: PathBuf, index: &Path) -> Option<Donor> {
-        let index = Index::read(index, self.commit.len() / 2)?;
-        let sizes = (0..index.len()).filter_map(|number| index.seen(number));
-        if index.len() < fewest() && sizes.map(|seen| u64::from(seen.size)).sum::<u64>() < SMALLEST
-        {
-            return None;
-        }
+    fn donor(&self, folder: PathBuf, index: Index) -> Option<Donor> {
         let empty = EMPTY_TREE.into_iter().find(|id| id.len() == self.commit.len())?;
         let tree = index.tree.as_deref().unwrap_or(empty);
         let words = ["diff-tree", "-r", "-z", "--no-renames", tree, self.commit, "--"];
@@ -274,6 +276,12 @@ impl Donor {
         }
         Some(found)
     }
+}
+
+/// Whether a checkout is so small that git writes it as fast. The new one will be of its kind.
+fn is_small(index: &Index) -> bool {
+    let sizes = (0..index.len()).filter_map(|number| index.seen(number));
+    index.len() < fewest() && sizes.map(|seen| u64::from(seen.size)).sum::<u64>() < SMALLEST
 }
 
 /// From how many files on a donor is asked. Debug builds can be told another number, for the tests.
