@@ -10,6 +10,7 @@ use std::process::Stdio;
 use crate::fixture::Test;
 use crate::fixture::files::{names_in, write};
 use crate::fixture::process::{ended, kill};
+use crate::fixture::run::succeeds;
 use crate::fixture::slow::{Slow, in_checkout, killed};
 
 #[track_caller]
@@ -181,4 +182,28 @@ fn an_interrupt_ends_the_wait_for_a_lock() {
     assert_eq!(ended(child).status.code(), Some(130));
     assert_eq!(test.branches(), ["main"]);
     assert_eq!(test.linked(), [""; 0]);
+}
+
+#[test]
+fn doctor_finishes_or_undoes_an_exploration_that_was_killed_at_any_step() {
+    for step in 1..60 {
+        let test = Test::new();
+        let crashed = test.run(&["new", "--detach", "x"]).crashes_at(step);
+        succeeds(test.run(&["doctor", "--fix"]));
+        test.run(&["doctor"]).stderr("all is well\n").ok();
+        let linked = test.linked();
+        let named = names_in(&test.root());
+        assert_eq!(linked.len(), named.len(), "step {step}: {linked:?} {named:?}");
+        for name in &named {
+            assert_eq!(name, "exploration-x", "step {step}");
+            let states = test.json(&["list", "--json"]);
+            assert_eq!(states[0]["state"], "ready", "step {step}");
+            assert_eq!(test.git_in(&test.at(name), &["status", "--porcelain"]), "");
+        }
+        if !crashed {
+            assert!(step > 3 && named.len() == 1, "only {step} steps");
+            return;
+        }
+    }
+    panic!("more steps than that");
 }

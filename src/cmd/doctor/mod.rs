@@ -184,7 +184,10 @@ impl Doctor<'_> {
         for folder in unnamed.iter().filter(|_| !fix) {
             self.find("creating", folder, "its creation was interrupted", Some(&mut || Ok(())));
         }
-        let crashed = [&unfinished, &merges, &renamings, &unnamed];
+        let all = here.worktrees.linked.iter();
+        let first_named: Vec<PathBuf> =
+            all.filter_map(half_made::folder_to_be).filter(|_| fix).collect();
+        let crashed = [&unfinished, &merges, &renamings, &unnamed, &first_named];
         if crashed.iter().all(|paths| paths.is_empty()) {
             return Ok(here);
         }

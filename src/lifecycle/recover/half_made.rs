@@ -100,7 +100,7 @@ pub fn settle_names(trees: &[Worktree], out: Out) -> bool {
 }
 
 /// The folder that a half-made sandbox will have, if git knows it by its first name still.
-fn folder_to_be(tree: &Worktree) -> Option<PathBuf> {
+pub fn folder_to_be(tree: &Worktree) -> Option<PathBuf> {
     let first = &tree.record.path;
     let creating = tree.record.locked.as_deref() == Some(CREATING);
     let name = first.file_name().and_then(OsStr::to_str).filter(|_| creating)?;
