@@ -323,6 +323,32 @@ fn a_commit_made_after_a_crash_of_restore_stays_checked_out() {
 }
 
 #[test]
+fn a_commit_made_after_a_crash_of_rm_stays_checked_out() {
+    let mut seen = 0;
+    let mut scene = Scene::new(Variant::Detached);
+    for step in 1..MANY {
+        scene.again();
+        let path = scene.test.at("box");
+        scene.test.git_in(&path, &["checkout", "--quiet", "-B", "mine"]);
+        let crashed = scene.crashes(&["rm", "--force", "box"], step);
+        if path.exists() && is_registered(&scene.test.app(), "box") {
+            seen += 1;
+            let made = scene.test.commit(&path, "file", "after the crash\n");
+            scene.succeeds(&["new", "other"]);
+            assert_eq!(scene.test.git_in(&path, &["rev-parse", "HEAD"]), made, "{step}");
+            let status = ["status", "--porcelain", "--untracked-files=no", "--", "file"];
+            assert_eq!(scene.test.git_in(&path, &status), "", "{step}");
+            assert!(trashed(&scene.test).is_empty());
+        }
+        if !crashed {
+            assert!(seen > 3, "only {seen} steps");
+            return;
+        }
+    }
+    panic!("it never completed");
+}
+
+#[test]
 fn every_other_command_that_changes_something_recovers_too() {
     let mut scene = Scene::new(Variant::Detached);
     for words in [&["rm", "other"][..], &["restore", "other"]] {

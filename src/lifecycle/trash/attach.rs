@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, Error, Result};
 use crate::git::refs;
 use crate::lifecycle::trash::Trash;
-use crate::lifecycle::trash::removal::UNBORN;
 use crate::repo::{Worktrees, held, holders};
 use crate::sandbox::journal::Journal;
 use crate::sys::{dir, file};
+
+/// What HEAD is on in the trash if its branch had no commit yet.
+pub(super) const UNBORN: &str = "refs/worktree/unborn";
 
 /// What a restored sandbox has checked out.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,6 +75,28 @@ impl Trash<'_> {
         let words = ["symbolic-ref", "-m", "git sandbox: restored", "HEAD", branch];
         held::within(&self.git, private, words).done("put HEAD back on its branch")?;
         Ok(attached)
+    }
+
+    /// Puts HEAD back on the branch that a removal had taken it from.
+    pub(super) fn attach_again(&self, journal: &Journal, entry: &Path) -> Result<()> {
+        let Some(branch) = &journal.branch else { return Ok(()) };
+        let own = match self.head_of(entry)? {
+            Head::On(other) if other != UNBORN => return Ok(()),
+            Head::On(_) => self.born(entry)?,
+            Head::At(id) => Some(id),
+        };
+        // What was committed between a crash and now stays checked out.
+        if own != journal.head && self.tip_of(branch)? != own {
+            return Ok(());
+        }
+        // It may have been checked out elsewhere since.
+        let worktrees = self.repo.worktrees()?;
+        let mut holders = holders::of(&worktrees, &self.repo.common, branch.as_ref());
+        if holders.any(|holder| holder.git_dir != entry) {
+            return Ok(());
+        }
+        let words = ["symbolic-ref", "-m", "git sandbox: not removed", "HEAD", branch];
+        held::within(&self.git, entry, words).done("put HEAD back on its branch")
     }
 
     /// What HEAD of a private git dir is on or at.

@@ -16,10 +16,11 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, Error, Result};
 use crate::git::refs;
 use crate::lifecycle::trash::Trash;
+use crate::lifecycle::trash::attach::UNBORN;
 use crate::repo::held::Held;
 use crate::repo::kept::{self, Kept};
 use crate::repo::link::{self, Half};
-use crate::repo::{held, holders, name};
+use crate::repo::{held, name};
 use crate::sandbox::journal::{Journal, Paused, Stage, TREE, Why};
 use crate::sandbox::mark::{Pin, Text};
 use crate::sandbox::verdict::{self, Facts};
@@ -292,6 +293,7 @@ impl Trash<'_> {
                 let (one, other) = (Half::here(entry), Half::here(&journal.from));
                 link::move_submodules(&self.git, (was, &tree), one, other)?;
             }
+            resume_operation(journal, entry)?;
             self.attach_again(journal, entry)?;
         }
         crash_point::reached();
@@ -305,29 +307,7 @@ impl Trash<'_> {
         crash_point::reached();
         pin.release(entry)
     }
-
-    /// Puts HEAD and a rebase back on the branch that a removal had taken them from.
-    fn attach_again(&self, journal: &Journal, entry: &Path) -> Result<()> {
-        resume_operation(journal, entry)?;
-        let Some(branch) = &journal.branch else { return Ok(()) };
-        let on = held::within(&self.git, entry, ["symbolic-ref", "--quiet", "HEAD"]).ask()?;
-        let on = String::from_utf8_lossy(&on.stdout).trim().to_owned();
-        if !on.is_empty() && on != UNBORN {
-            return Ok(());
-        }
-        // Between a crash and now somebody may have checked it out elsewhere.
-        let worktrees = self.repo.worktrees()?;
-        let mut holders = holders::of(&worktrees, &self.repo.common, branch.as_ref());
-        if holders.any(|holder| holder.git_dir != entry) {
-            return Ok(());
-        }
-        let words = ["symbolic-ref", "-m", "git sandbox: not removed", "HEAD", branch];
-        held::within(&self.git, entry, words).done("put HEAD back on its branch")
-    }
 }
-
-/// What HEAD is on in the trash if its branch had no commit yet.
-pub(super) const UNBORN: &str = "refs/worktree/unborn";
 
 /// Returns a name for the trash that no other item has.
 pub(super) fn new_id(name: &str) -> Result<String> {
