@@ -88,7 +88,19 @@ pub fn keep_all(
     if mirrored {
         kept_pack::keep(git, repo, held, commit.as_deref(), id)?;
     }
-    verify(git, held)?;
+    if let Err(error) = verify(git, held) {
+        // A ref that leads to nothing would keep git from collecting garbage.
+        if commit != before.commit {
+            let words = ["update-ref", "--stdin"];
+            let name = name(id);
+            let back = match &before.commit {
+                Some(before) => format!("update {name} {before}\n"),
+                None => format!("delete {name}\n"),
+            };
+            git.look(words).ask_with(back.into_bytes())?;
+        }
+        return Err(error);
+    }
     Ok(commit)
 }
 

@@ -42,6 +42,21 @@ fn item(world: &World, repo: usize) -> Option<(Trashed, usize)> {
     })
 }
 
+/// Whether a commit that was made in the trash is not kept yet: no command of ours has come by.
+pub fn is_unkept(world: &World, repo: usize) -> bool {
+    let is_unkept = |item: &Trashed| {
+        let id = item.folder.file_name().unwrap().to_string_lossy().into_owned();
+        let kept = format!("refs/sandbox/kept/{id}");
+        let head = world.says(&item.folder.join("tree"), &["rev-parse", "--verify", "HEAD"]);
+        let of_it = item.entry.as_ref().is_some_and(|it| it.starts_with(&world.repos[repo]));
+        let words = |head: &str| {
+            world.does(&world.repos[repo], &["merge-base", "--is-ancestor", head.trim(), &kept])
+        };
+        of_it && head.is_some_and(|head| !words(&head))
+    };
+    world.trash().iter().any(is_unkept)
+}
+
 impl Play<'_> {
     /// The user works in a folder that is in the trash.
     pub fn in_trash(&mut self, repo: usize, deed: TrashDeed) {

@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use crate::absent;
 use crate::fresh;
 use crate::hooks;
+use crate::leftover;
 use crate::oracle::{self, Untouched};
 use crate::ours;
 use crate::plan::{Beside, Call, Fault, Foreign, Plan, Sitter, Step, folder, is_called};
@@ -283,6 +284,10 @@ impl Play<'_> {
 
     fn foreign(&mut self, repo: usize, what: Foreign) -> Result<(), String> {
         let path = &self.world.repos[repo];
+        if !matches!(what, Foreign::Prune) && leftover::is_unkept(self.world, repo) {
+            self.world.log("  a commit made in the trash is kept from the next reap on");
+            return Ok(());
+        }
         match what {
             Foreign::Gc => {
                 self.packed = true;

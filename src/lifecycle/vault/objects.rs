@@ -48,17 +48,17 @@ impl<'a> Objects<'a> {
 
     /// Makes a file.
     pub fn make(&mut self, contents: &Contents, folder: &OwnedFd, name: &CStr) -> io::Result<Made> {
-        let mut pipe = match self.pipe.take() {
-            Some(pipe) => pipe,
-            None => (self.start)().map_err(io::Error::other)?,
+        // A git that may not fetch dies of an object that it does not have, each time that it is asked.
+        let (mut pipe, found) = match self.ask(&contents.blob)? {
+            (_, Err(_)) => self.ask(&contents.blob)?,
+            other => other,
         };
-        let object = match pipe.object(&contents.blob) {
+        let object = match found {
             Ok(Some(object)) => object,
             Ok(None) => {
                 self.pipe = Some(pipe);
                 return Ok(Made::Missing);
             }
-            // A git that may not fetch dies of an object that it does not have.
             Err(_) => return Ok(Made::Missing),
         };
         let flags =
@@ -84,6 +84,18 @@ impl<'a> Objects<'a> {
             }
             Err(error) => Err(error),
         }
+    }
+}
+
+impl Objects<'_> {
+    /// Asks for an object. Returns the git that was asked too.
+    fn ask(&mut self, blob: &str) -> io::Result<(Pipe, io::Result<Option<Object>>)> {
+        let mut pipe = match self.pipe.take() {
+            Some(pipe) => pipe,
+            None => (self.start)().map_err(io::Error::other)?,
+        };
+        let found = pipe.object(blob);
+        Ok((pipe, found))
     }
 }
 
