@@ -47,7 +47,8 @@ pub fn is_unkept(world: &World, repo: usize) -> bool {
     let is_unkept = |item: &Trashed| {
         let id = item.folder.file_name().unwrap().to_string_lossy().into_owned();
         let kept = format!("refs/sandbox/kept/{id}");
-        let head = world.says(&item.folder.join("tree"), &["rev-parse", "--verify", "HEAD"]);
+        let tree = Some(item.folder.join("tree")).filter(|tree| tree.is_dir());
+        let head = tree.and_then(|tree| world.says(&tree, &["rev-parse", "--verify", "HEAD"]));
         let of_it = item.entry.as_ref().is_some_and(|it| it.starts_with(&world.repos[repo]));
         let words = |head: &str| {
             world.does(&world.repos[repo], &["merge-base", "--is-ancestor", head.trim(), &kept])
