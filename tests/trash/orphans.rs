@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::fixture::diff::same;
-use crate::fixture::files::{chmod, room, tree, write};
+use crate::fixture::files::{chmod, names_in, room, tree, write};
 use crate::fixture::mount::{Mount, alone};
 use crate::fixture::process::Sleeper;
 use crate::fixture::reap::{nothing, summary};
@@ -441,6 +441,33 @@ fn what_was_removed_before_its_repository_was_out_of_reach_comes_back_whole() {
     test.run(&["doctor"]).stderr("all is well\n").ok();
     test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
     same(&state(&test, &path), &before);
+}
+
+#[test]
+fn what_a_repository_out_of_reach_kept_of_one_goes_with_the_rest() {
+    for purged in [false, true] {
+        let test = Test::new();
+        let path = test.new_sandbox(&["box"]);
+        write(&path.join("file"), "edited\n");
+        let before = state(&test, &path);
+        succeeds(test.run(&["rm", "--force", "box"]));
+        out_of_reach(&test, &[15]);
+        let privates = || names_in(&test.app().join(".git/sandbox")).len() - 1;
+        assert_eq!(privates(), 1);
+        let words: &[&str] =
+            if purged { &["reap", "--purge", "box", "--force"] } else { &["reap"] };
+        succeeds(test.run(words).env("GIT_SANDBOX_NOW", after(16)));
+        assert_eq!((privates(), trashed(&test).len()), (0, 0), "{words:?}");
+        let said = test.run(&["reap"]).env("GIT_SANDBOX_NOW", after(17)).output();
+        assert_eq!(String::from_utf8_lossy(&said.stderr), "nothing to clean up (0 sandboxes)\n");
+        test.run(&["doctor"]).stderr("all is well\n").ok();
+        if purged {
+            test.run(&["restore", "--names"]).stdout("").stderr("").ok();
+        } else {
+            succeeds(test.run(&["restore", "box"]));
+            same(&state(&test, &path), &before);
+        }
+    }
 }
 
 /// A removed sandbox that was put away, and whose repository was deleted then.

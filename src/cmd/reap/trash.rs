@@ -9,7 +9,7 @@ use super::Reaper;
 use super::verb::Verb;
 use crate::cli::spec::{FORCE_STALE, PURGE};
 use crate::cmd::context::Here;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lifecycle::trash::put_away::{self, Put};
 use crate::lifecycle::trash::{self, Item};
 use crate::lifecycle::vault::Vault;
@@ -34,14 +34,19 @@ impl Reaper<'_> {
         out: Out,
     ) -> Result<()> {
         let mut items = Vec::new();
+        let vault = here.vault(out);
+        let holder = here.trash_for_reading(lock);
         for item in trash::items(&here.repo, &here.place) {
             match item {
                 Ok(item) => items.push(item),
+                Err(Error::Damaged { name, .. }) if vault.has(&name).unwrap_or(false) => {
+                    let stored = here.stored(out)?;
+                    let stored = stored.into_iter().find(|(journal, _)| journal.id == name);
+                    items.extend(stored.map(|(journal, _)| holder.left_behind(journal)));
+                }
                 Err(error) => out.warn(&format!("kept in the trash: {error}")),
             }
         }
-        let vault = here.vault(out);
-        let holder = here.trash_for_reading(lock);
         if !self.purging.is_empty() {
             for item in &items {
                 if !self.purging.contains(&item.journal.id) {

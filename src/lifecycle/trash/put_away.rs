@@ -83,6 +83,14 @@ impl Trash<'_> {
         carry_out(&item, vault, base, &is_precious, progress)
     }
 
+    /// The item of which only the private git dir is left: its files were put away while its repository was
+    /// out of reach.
+    pub fn left_behind(&self, stored: Journal) -> Item {
+        let at = self.place.root.join(TRASH).join(&stored.id);
+        let private = private_home(&self.repo.common).join(&stored.id);
+        Item { at, private: Some(private), journal: Journal { stage: Stage::PutAway, ..stored } }
+    }
+
     /// Brings an item back from the vault into the trash. Its private git dir comes along only if this
     /// repository has what was kept for it: another one may stand at the old path by now.
     pub fn unpack(&self, journal: &Journal, vault: &Vault) -> Result<Unpacked> {
@@ -152,6 +160,7 @@ fn carry_out(
         Outcome::Stays(obstacle) => return Ok(Put::Stays(obstacle)),
     };
     crash_point::reached();
+    dir::make(at)?;
     // From then on, whatever stops it, the vault alone has all of it: that is where a restore looks.
     let mut begins = || {
         journal.at_stage(Stage::PutAway, at)?;
@@ -218,6 +227,7 @@ pub fn purge(item: &Item) -> Result<()> {
         let why = format!("something is mounted at '{}'", mount.display());
         return Err(Error::Damaged { name: item.journal.id.clone(), why });
     }
+    dir::make(&item.at)?;
     item.journal.at_stage(Stage::Purging, &item.at)?;
     crash_point::reached();
     let tree = item.tree();
