@@ -295,6 +295,16 @@ fn ids_in_table(git: &Git, entry: &Path) -> Result<BTreeSet<String>> {
     Ok(ids)
 }
 
+/// The commit of HEAD of a private git dir, if there is one. A git that gives no answer is an error.
+pub fn head_commit(git: &Git, private: &Path) -> Result<Option<String>> {
+    let answer = within(git, private, ["rev-parse", "--verify", "--quiet", "HEAD"]).ask()?;
+    match answer.code {
+        Some(0) => Ok(Some(String::from_utf8_lossy(&answer.stdout).trim().to_owned())),
+        Some(1) => Ok(None),
+        _ => Err(Error::Git { doing: "read its HEAD".into(), why: answer.why() }),
+    }
+}
+
 /// git as it sees this worktree, whether or not its folder is there.
 pub fn within<'a, S: AsRef<std::ffi::OsStr>>(
     git: &'a Git,

@@ -150,12 +150,7 @@ impl Trash<'_> {
 
     /// The commit that a process in the trash has made where there was none, and HEAD detached at it.
     fn born(&self, private: &Path) -> Result<Option<String>> {
-        let ask = ["rev-parse", "--verify", "--quiet", "HEAD"];
-        let answer = held::within(&self.git, private, ask).ask()?;
-        if !answer.ok() {
-            return Ok(None);
-        }
-        let commit = String::from_utf8_lossy(&answer.stdout).trim().to_owned();
+        let Some(commit) = held::head_commit(&self.git, private)? else { return Ok(None) };
         let words = ["update-ref", "--no-deref", "HEAD", &commit];
         held::within(&self.git, private, words).done("detach HEAD")?;
         Ok(Some(commit))

@@ -161,10 +161,11 @@ impl Trash<'_> {
         let pin = Pin::read(entry).unwrap_or_else(|| Pin::new(&journal.id, at.clone(), entry));
         pin.set(entry)?;
         crash_point::reached();
-        let asked = held::within(&self.git, entry, ["rev-parse", "--verify", "--quiet", "HEAD"]);
-        let head = asked.ask()?;
-        let head = head.ok().then(|| String::from_utf8_lossy(&head.stdout).trim().to_owned());
+        let head = held::head_commit(&self.git, entry)?;
         let on = held::within(&self.git, entry, ["symbolic-ref", "--quiet", "HEAD"]).ask()?;
+        if !matches!(on.code, Some(0 | 1)) {
+            return Err(Error::Git { doing: "read its HEAD".into(), why: on.why() });
+        }
         let mut held = held::held_by(&self.git, entry)?;
         held::add_staged(&self.git, entry, head.as_deref(), &mut held)?;
         let kept = kept::keep(&self.git, self.repo, &held, head.as_deref(), &pin.id)?;

@@ -63,9 +63,7 @@ impl Trash<'_> {
             return carry_out(item, vault, base, &|_| true, progress);
         }
         let kept = self.keep_again(item, private)?;
-        let asked = held::within(&self.git, private, ["rev-parse", "--verify", "--quiet", "HEAD"]);
-        let head = asked.ask()?;
-        let head = head.ok().then(|| String::from_utf8_lossy(&head.stdout).trim().to_owned());
+        let head = held::head_commit(&self.git, private)?;
         let mut item = item.clone();
         item.journal.kept = kept;
         item.journal.write(&item.at)?;

@@ -97,12 +97,10 @@ impl Trash<'_> {
             (Stage::Removing, None) if journal.orphan => return self.recover_orphan(at, out),
             (Stage::Removing, Some(private)) => {
                 let Some(pin) = Pin::read(private) else { return Ok(false) };
-                let verify = ["rev-parse", "--verify", "--quiet", "HEAD"];
-                let head = held::within(&self.git, private, verify).ask()?;
-                let head = String::from_utf8_lossy(&head.stdout).trim().to_owned();
+                let head = held::head_commit(&self.git, private)?;
                 let mut journal = journal.clone();
-                if !head.is_empty() && Some(&head) != journal.head.as_ref() {
-                    journal.head = Some(head);
+                if head.is_some() && head != journal.head {
+                    journal.head = head;
                     journal.kept = self.keep_again(item, private)?;
                 }
                 self.complete_removal(&pin, &journal, private)?;
