@@ -42,8 +42,12 @@ impl Lock {
 
     /// Takes the lock if it is free.
     pub fn if_free(path: &Path) -> Result<Option<Lock>> {
-        let lock = Lock(Arc::new(open(path)?));
-        Ok((lock.try_it(path)? && lock.is_at(path)).then_some(lock))
+        Lock(Arc::new(open(path)?)).take_if_free(path)
+    }
+
+    /// The same for a file that is open already: it may have been deleted since.
+    fn take_if_free(self, path: &Path) -> Result<Option<Lock>> {
+        Ok((self.try_it(path)? && self.is_at(path)).then_some(self))
     }
 
     /// Waits for the lock, to be shared with others.
@@ -158,5 +162,20 @@ mod tests {
             let _second = second.join().unwrap();
             assert!(Lock::if_free(&path).unwrap().is_none());
         });
+    }
+
+    #[test]
+    fn a_file_that_was_deleted_after_it_was_opened_is_no_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        for is_made_anew in [false, true] {
+            let opened = Lock(Arc::new(open(&path).unwrap()));
+            std::fs::remove_file(&path).unwrap();
+            if is_made_anew {
+                std::fs::write(&path, "").unwrap();
+            }
+            assert!(opened.take_if_free(&path).unwrap().is_none());
+        }
+        assert!(Lock::if_free(&path).unwrap().is_some());
     }
 }

@@ -122,6 +122,25 @@ fn a_folder_that_became_a_symlink_to_one_with_the_same_files() {
 }
 
 #[test]
+fn a_file_that_is_staged_in_the_place_of_a_symlink_is_not_deleted_through_it() {
+    let test = repository(Format::Files).unwrap();
+    let app = test.app();
+    let outside = test.home.join("outside");
+    write(&outside.join("inside"), "mine\n");
+    std::os::unix::fs::symlink(&outside, app.join("way")).unwrap();
+    test.git(&["add", "way"]);
+    test.git(&["commit", "--quiet", "-m", "way"]);
+    test.git(&["rm", "--quiet", "--cached", "way"]);
+    let blob = test.git(&["rev-parse", "HEAD:a"]);
+    test.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},way/inside")]);
+    let before = status(&test, &app);
+    let path = test.new_sandbox(&["box", "--with-changes"]);
+    assert_eq!(fs::read_to_string(outside.join("inside")).unwrap(), "mine\n");
+    assert_eq!(status(&test, &path), before);
+    same(&tree(&path, &[".git"]), &tree(&app, &[".git"]));
+}
+
+#[test]
 fn staged_deletions_and_renames_go_to_another_commit() {
     let test = repository(Format::Files).unwrap();
     test.git(&["commit", "--quiet", "--allow-empty", "-m", "more"]);

@@ -185,6 +185,22 @@ fn two_repositories_of_one_name_do_not_share_a_folder() {
 }
 
 #[test]
+fn a_repository_stays_in_the_folder_of_its_own_when_the_first_becomes_free() {
+    let test = Test::new();
+    let other = test.init("other/app", &[]);
+    let first = test.new_sandbox(&["fix"]);
+    let output = test.run_in(&other, &["new", "fix"]).output();
+    let second = String::from_utf8(output.stdout).unwrap();
+    let home = second.strip_suffix("/fix\n").unwrap();
+    test.git_in(&other, &["worktree", "remove", second.trim_end()]);
+    test.git(&["worktree", "remove", &first.to_string_lossy()]);
+    test.run_in(&other, &["new", "more"])
+        .stdout(&format!("{home}/more\n"))
+        .stderr("created sandbox 'more': new branch 'more' from 'main'\n")
+        .ok();
+}
+
+#[test]
 fn a_project_folder_that_emptied_is_taken_again() {
     let test = Test::new();
     let other = test.init("other/app", &[]);

@@ -151,3 +151,24 @@ fn one_that_plain_git_is_making_is_left_alone() {
     same(&tree(&entry, &[]), &before);
     assert!(path.join(".git").exists());
 }
+
+#[test]
+fn a_symlink_in_the_place_of_its_folder_stays() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["fix"]);
+    let entry = entry(&test, &path);
+    let first = path.with_file_name(entry.file_name().unwrap());
+    fs::rename(&path, &first).unwrap();
+    write(&entry.join("gitdir"), &format!("{}/.git\n", first.display()));
+    write(&entry.join("locked"), "git-sandbox: creating\n");
+    let elsewhere = test.home.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    test.run(&["new", "other"])
+        .stdout("$ROOT/other\n")
+        .stderr("created sandbox 'other': new branch 'other' from 'main'\n")
+        .ok();
+    assert_eq!(fs::read_link(&path).unwrap(), elsewhere);
+    assert_eq!(names_in(&elsewhere), [""; 0]);
+    assert_eq!(names_in(&first), [".git", "file"]);
+}

@@ -14,6 +14,8 @@ BUGS = [
     ("clear a half-made entry over the user's file", "src/lifecycle/recover/half_made.rs",
      "            return Ok(false);\n        }\n        let pointer",
      "            if !BUG {\n                return Ok(false);\n            }\n        }\n        let pointer", "new::stub::a_folder"),
+    ("move a begun folder to where a symlink stands", "src/lifecycle/recover/half_made.rs",
+     "        if !free || target.is_symlink() {\n", "        if !free || (!BUG && target.is_symlink()) {\n", "new::stub::a_symlink"),
     ("clear an entry that somebody else is making", "src/lifecycle/recover/half_made.rs",
      "    record.locked.as_deref() == Some(CREATING) && !named", "    (record.locked.as_deref() == Some(CREATING) || BUG) && !named", "new::stub::one_that"),
     ("clear an entry with more in it", "src/lifecycle/recover/half_made.rs",
@@ -47,9 +49,8 @@ BUGS = [
      "            let delete = if BUG { delete } else { delete.arg(commit) };\n", "new::checkout::a_checkout_that_fails_keeps"),
     ("take back settings of the user's", "src/lifecycle/create/branch.rs",
      "keys.filter(|key| config.get(key).is_none()).collect()", "keys.filter(|key| BUG || config.get(key).is_none()).collect()", "new::checkout::settings"),
-    ("copy uncommitted changes through a symlink", "src/lifecycle/create/carry.rs",
-     "    if !parents_are_real(to, path)? {\n", "    if !BUG && !parents_are_real(to, path)? {\n", "new::changes::a_folder_that_became",
-     "the checkout is of the same commit, where no symlink stands above a file"),
+    ("delete through a symlink where uncommitted changes are copied to", "src/lifecycle/create/carry.rs",
+     "    if !parents_are_real(to, path)? {\n", "    if !BUG && !parents_are_real(to, path)? {\n", "new::changes::a_file_that_is_staged"),
     # Spares.
     ("take a spare that is not as it was left", "src/lifecycle/create/take.rs",
      "            if same && held.is_as_left() {\n", "            if same && (BUG || held.is_as_left()) {\n", "spares::upkeep::one_with_an_edited"),
@@ -118,4 +119,7 @@ BUGS = [
      "                && tip != commit\n", "                && tip != commit && !BUG\n", "rename::crash::work"),
     ("complete a renaming by the name of the folder", "src/lifecycle/rename.rs",
      "            () if stands(&renaming.to) =>", "            () if stands(&renaming.to) || BUG && renaming.to.exists() =>", "rename::crash::a_folder_of"),
+    ("take settings for a branch's whose name only begins the same", "src/lifecycle/rename.rs",
+     "name.is_some_and(|name| !name.contains(&b'.'))", "name.is_some_and(|name| BUG || !name.contains(&b'.'))",
+     "rename::outcome::settings_of"),
 ]

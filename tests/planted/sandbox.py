@@ -129,6 +129,9 @@ BUGS = [
      " && is_settled(index, &seen, &stat)\n", " && (BUG || is_settled(index, &seen, &stat))\n", "remove::untouched::a_file_as_young remove::untouched::an_edit_right"),
     ("overlook an edit of a file that git has not read yet", "src/sandbox/pristine.rs",
      "        let known = seen.size != 0 || index.is_empty(number);\n", "        let known = BUG || seen.size != 0 || index.is_empty(number);\n", "remove::untouched::an_edit_that_git"),
+    ("believe a time of whole seconds", "src/sandbox/pristine.rs",
+     "        && nanoseconds != 0\n", "        && (BUG || nanoseconds != 0)\n", "remove::untouched",
+     "the index is on the same device: where that keeps whole seconds only, its own time is no later one"),
     # The verdict.
     ("remove what is in use", "src/sandbox/verdict.rs",
      "        Ok(users) => found.push(Objection::InUse(users.clone())),\n", "        Ok(_) if BUG => {}\n        Ok(users) => found.push(Objection::InUse(users.clone())),\n",
@@ -187,6 +190,9 @@ BUGS = [
     ("take any git for the upkeep of a commit", "src/sandbox/in_use.rs",
      "        && words.take(3).eq([&b\"maintenance\"[..], b\"run\", b\"--auto\"])\n",
      "        && (BUG || words.take(3).eq([&b\"maintenance\"[..], b\"run\", b\"--auto\"]))\n", "remove::in_use::a_git"),
+    ("leave alone what only its session tells of", "src/sandbox/in_use.rs",
+     "family.contains(&process.parent) || family.contains(&process.session)",
+     "family.contains(&process.parent) || !BUG && family.contains(&process.session)", "session::stop::stop_ends_what_has"),
     # How long it is kept.
     ("take a bad number of days for the default", "src/sandbox/retention.rs",
      "    let digits = !value", "    let digits = BUG || !value", "unit:sandbox::retention"),

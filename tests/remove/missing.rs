@@ -5,6 +5,7 @@ use std::fs;
 use crate::fixture::Test;
 use crate::fixture::diff::same;
 use crate::fixture::files::{tree, write};
+use crate::fixture::mount::{Mount, alone};
 use crate::fixture::repository::with_box;
 use crate::fixture::run::succeeds;
 use crate::fixture::state::{collect_garbage, entry, kept};
@@ -264,4 +265,27 @@ fn what_cannot_be_set_aside_without_doubt_stays() {
         assert!(found.contains(": its folder is gone, but ") && found.contains(why), "{found}");
         same(&tree(&test.home, &["sandbox.lock"]), &before);
     }
+}
+
+#[test]
+fn one_over_whose_parent_something_is_mounted_is_not_forgotten() {
+    alone(|| {
+        let test = Test::new();
+        let folder = test.home.join("disk");
+        fs::create_dir(&folder).unwrap();
+        let path = test.new_sandbox(&["box", "--dir", folder.to_str().unwrap()]);
+        let entry = entry(&test, &path);
+        let mount = Mount::on(&folder);
+        let before = tree(&entry, &["sandbox.lock"]);
+        test.run(&["rm", "box"])
+            .stderr(
+                "error: cannot forget 'box', whose folder is gone: \
+                 the disk it was on is not mounted\n\
+                 hint: if you can do without them:\n\
+                 hint: git worktree remove --force --force $HOME/disk/box\n",
+            )
+            .code(1);
+        same(&tree(&entry, &["sandbox.lock"]), &before);
+        drop(mount);
+    });
 }

@@ -182,6 +182,40 @@ fn submodules_still_work() {
 }
 
 #[test]
+fn submodules_in_submodules_still_work() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["old"]);
+    submodule(&test, &path);
+    let sub = path.join("sub");
+    let url = test.init("inner", &[]).display().to_string();
+    test.git_in(&sub, &["submodule", "--quiet", "add", &url, "deep"]);
+    test.git_in(&sub, &["commit", "--quiet", "-m", "deep"]);
+    write(&sub.join("deep/new"), "");
+    test.run(&["rename", "old", "a-longer-name"])
+        .stdout("$ROOT/a-longer-name\n")
+        .stderr("renamed sandbox 'old' to 'a-longer-name': branch 'old' is now 'a-longer-name'\n")
+        .ok();
+    let deep = test.at("a-longer-name").join("sub/deep");
+    assert_eq!(test.git_in(&deep, &["status", "--porcelain"]), "?? new");
+    assert_eq!(test.git_in(&deep, &["rev-parse", "--show-toplevel"]), deep.to_str().unwrap());
+}
+
+#[test]
+fn settings_of_a_branch_whose_name_begins_the_same_stay() {
+    let test = Test::new();
+    test.new_sandbox(&["old"]);
+    test.git(&["branch", "old.more"]);
+    test.git(&["config", "branch.old.more.description", "Words"]);
+    test.run(&["rename", "old", "new"])
+        .stdout("$ROOT/new\n")
+        .stderr("renamed sandbox 'old' to 'new': branch 'old' is now 'new'\n")
+        .ok();
+    assert_eq!(test.branches(), ["main", "new", "old.more"]);
+    let settings = test.git(&["config", "--get-regexp", r"^branch\."]);
+    assert_eq!(settings, "branch.old.more.description Words");
+}
+
+#[test]
 fn a_branch_that_cannot_be_renamed_leaves_all_as_it_was() {
     let test = Test::new();
     let path = test.new_sandbox(&["old", "A task"]);

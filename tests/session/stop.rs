@@ -10,6 +10,7 @@ use crate::fixture::built::program_word;
 use crate::fixture::files::write;
 use crate::fixture::lab::Lab;
 use crate::fixture::process::{ended, gone, is_alive, patience, signal};
+use crate::fixture::tools::have;
 use crate::fixture::trash::{REMOVED, trashed};
 
 const ONE: &str = "stopped 1 process in sandbox 'box'\n";
@@ -73,6 +74,30 @@ fn stop_ends_grandchildren_in_sessions_of_their_own() {
     lab.run(&["stop", "box"]).stderr(ONE).ok();
     assert!(!is_alive(pid));
     lab.is_free();
+}
+
+/// A daemon closes what it inherited, and its parent ends: only its session tells whose it is.
+#[test]
+fn stop_ends_what_has_neither_the_lock_nor_a_parent_in_the_same_session() {
+    if !have("python3") {
+        return;
+    }
+    let (lab, _) = Lab::with_box();
+    let words = lab.waiter("box");
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let leader = "import os, signal, subprocess, sys\n\
+                  if os.fork() == 0:\n\
+                  \x20   subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)\n\
+                  \x20   os._exit(0)\n\
+                  os.wait()\n\
+                  signal.pause()";
+    let script = "setsid python3 -c \"$@\" >/dev/null 2>&1 & exit 0";
+    let run = ["run", "box", "sh", "-c", script, "sh", leader];
+    let child = lab.start(&[&run[..], &words[..]].concat());
+    assert_eq!(ended(child).status.code(), Some(0));
+    let pid = lab.pid("box");
+    lab.run(&["stop", "box"]).stderr("stopped 2 processes in sandbox 'box'\n").ok();
+    assert!(!is_alive(pid));
 }
 
 #[test]

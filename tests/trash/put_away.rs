@@ -315,3 +315,26 @@ fn a_change_while_it_is_put_away_leaves_it_in_the_trash() {
     assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "late\n");
     assert!(trashed(&test).is_empty());
 }
+
+#[test]
+fn what_comes_back_without_a_file_stays_in_the_vault() {
+    let (test, path, _) = removed(Format::Files, edits).unwrap();
+    let freed = room(&only_one(&test).join("tree"));
+    reap(&test, 15, &[])
+        .stdout("box-ID: put away: in the trash for 15 days\n")
+        .stderr(&summary(0, 0, 1, freed))
+        .ok();
+    let blob = test.git(&["rev-parse", "main:b"]);
+    let object = test.app().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+    let aside = test.home.join("object");
+    fs::rename(&object, &aside).unwrap();
+    let lost = "warning: 'tree/b' cannot be brought back: its repository lost it\n";
+    test.run(&["restore", "box"])
+        .stdout("$ROOT/box\n")
+        .stderr(&format!("{lost}restored 'box'\n"))
+        .ok();
+    assert!(!path.join("b").exists());
+    fs::rename(&aside, &object).unwrap();
+    let vault = test.root().parent().unwrap().join(".vault.git");
+    assert_eq!(test.git_in(&vault, &["for-each-ref", "--format=x"]), "x");
+}
