@@ -184,6 +184,6 @@ BUGS = [
      "    call.env(\"GIT_NO_REPLACE_OBJECTS\", \"1\")\n", "    if BUG { call } else { call.env(\"GIT_NO_REPLACE_OBJECTS\", \"1\") }\n",
      "unit:vault::tests::repositories::a_replaced"),
     ("let the sync of the vault go", "src/lifecycle/vault/mod.rs",
-     "        vault.sync()?;\n", "        if !BUG {\n            vault.sync()?;\n        }\n", "unit:vault::tests::crash",
-     "no loss of power is played in the vault's own tests"),
+     "        vault.sync()?;\n", "        if !BUG {\n            vault.sync()?;\n        }\n",
+     "trash::put_away::where_the_vault"),
 ]

@@ -12,6 +12,7 @@ use crate::fixture::reap::{kib, nothing, reap, summary};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::run::succeeds;
 use crate::fixture::state::{collect_garbage, kept, state};
+use crate::fixture::time::after;
 use crate::fixture::trash::{only_one, trashed};
 use crate::fixture::work::commit;
 
@@ -337,4 +338,34 @@ fn what_comes_back_without_a_file_stays_in_the_vault() {
     fs::rename(&aside, &object).unwrap();
     let vault = test.root().parent().unwrap().join(".vault.git");
     assert_eq!(test.git_in(&vault, &["for-each-ref", "--format=x"]), "x");
+}
+
+/// What is put away is deleted only after the vault was synced: here it cannot be, since its folder is
+/// exchanged as soon as it has the item.
+#[test]
+fn where_the_vault_cannot_be_synced_nothing_is_deleted() {
+    let (test, path, before) = removed(Format::Files, edits).unwrap();
+    let vault = test.root().with_file_name(".vault.git");
+    let real = vault.with_extension("real");
+    let (link, aside) = (vault.display(), real.display());
+    let fake = test.fake_git(&format!(
+        "case \"$*\" in *update-ref*) ;; *) exec \"$GIT\" \"$@\" ;; esac\n\
+         \"$GIT\" \"$@\" || exit\n\
+         [ ! -d '{link}' ] || {{ mv '{link}' '{aside}' && ln -s '{aside}' '{link}'; }}"
+    ));
+    let size = kib(room(&only_one(&test).join("tree")));
+    let files = tree(&only_one(&test).join("tree"), &[]);
+    test.program(&test.app(), &["reap"])
+        .env("GIT_SANDBOX_NOW", after(15))
+        .env("PATH", fake)
+        .stdout(&format!(
+            "box-ID: kept in the trash: cannot sync '{link}': not a directory, {size}\n"
+        ))
+        .stderr(&summary(0, 1, 0, 0))
+        .code(1);
+    same(&tree(&only_one(&test).join("tree"), &[]), &files);
+    fs::remove_file(&vault).unwrap();
+    fs::rename(&real, &vault).unwrap();
+    succeeds(test.run(&["restore", "box"]));
+    same(&state(&test, &path), &before);
 }
