@@ -24,6 +24,7 @@ use crate::sandbox::{Sandbox, State, precious, pristine};
 use crate::sys::lock::Lock;
 use crate::sys::mounts;
 use crate::sys::path::{self, Presence};
+use crate::sys::scratch::Scratch;
 
 /// Gathers the facts about one sandbox.
 pub fn facts(
@@ -239,7 +240,8 @@ fn files(git: &Git, config: &Config, main: Option<&Path>) -> Known<(u64, u64, Ve
 }
 
 /// Edits of files that git was told not to look at. They show in a small index of just those files,
-/// made without the flags; the real one is only read.
+/// made without the flags, where no other command that looks at the same time finds it; the real one is
+/// only read.
 pub fn hidden(git: &Git, sandbox: &Sandbox, index: Option<&Index>) -> Known<u64> {
     if index.is_some_and(|index| !index.hides()) {
         return Ok(0);
@@ -251,11 +253,11 @@ pub fn hidden(git: &Git, sandbox: &Sandbox, index: Option<&Index>) -> Known<u64>
     if !flagged.paths.iter().any(there) {
         return Ok(0);
     }
-    let index = sandbox.entry.join("sandbox.index");
-    let found = found_hidden(git, &index, &flagged.records).map_err(fail);
-    let _ = fs::remove_file(&index);
+    let scratch = Scratch::new().map_err(fail)?;
+    let index = scratch.path().join("index");
+    let found = found_hidden(git, &index, &flagged.records).map_err(fail)?;
     let edited = |path: &&PathBuf| there(path) && flagged.paths.contains(path);
-    Ok(found?.iter().filter(edited).count() as u64)
+    Ok(found.iter().filter(edited).count() as u64)
 }
 
 fn found_hidden(git: &Git, index: &Path, records: &[u8]) -> Result<Vec<PathBuf>> {

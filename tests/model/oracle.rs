@@ -36,8 +36,9 @@ impl Untouched {
         let git_own: Vec<String> = git_own.iter().map(|name| format!("app/.git/{name}")).collect();
         files.retain(|line| {
             let path = line.split(' ').nth(1).unwrap_or_default();
-            // A killed git leaves its locks; that they go is asked at the end.
-            let lock = world.killed.get() && is_lock(path);
+            // A killed git leaves its locks; that they go is asked at the end. A killed command of ours
+            // may leave the folder in which it looked for hidden edits.
+            let lock = world.killed.get() && (is_lock(path) || is_scratch(path));
             let own = git_own.iter().any(|own| path.contains(own.as_str()));
             !own && !lock && !path.contains(".git/info")
         });
@@ -333,6 +334,14 @@ fn is_lock(path: &str) -> bool {
     path.extension() == Some("lock".as_ref())
         && !path.ends_with("sandbox.lock")
         && !path.ends_with("sandbox.merge.lock")
+}
+
+/// Whether a path is a folder of ours among the system's temporary files, or the index in one.
+fn is_scratch(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix("tmp/git-sandbox-") else { return false };
+    let (id, file) = rest.split_once('/').unwrap_or((rest, "index"));
+    let hex = id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    hex && ["index", "index.lock"].contains(&file)
 }
 
 /// A git that was killed leaves its locks, and says to its user that they may remove them.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::fixture::Test;
+use crate::fixture::built::program;
 use crate::fixture::files::{names_in, write};
 use crate::fixture::state::{entry, private};
 use crate::fixture::trash::REMOVED;
@@ -216,6 +217,26 @@ fn every_trace_of_work_is_found() {
         test.run(&["rm", name]).stderr(&refusal(name, why)).code(1);
         assert_eq!(shown(&test, &path), before, "{name}");
     }
+}
+
+#[test]
+fn a_hidden_edit_is_found_while_another_command_looks_for_it_too() {
+    let test = repository();
+    let path = settled(&test, "x");
+    shell(&test, &path, "git update-index --assume-unchanged dir/one; echo x >dir/one");
+    // Right before git tells which files differ.
+    let meets = test.fake_git(&format!(
+        "case \" $* \" in *' diff-files '*) test -e ~/listed || {{ : >~/listed\n\
+         (cd ~/app && PATH=\"${{GIT%/*}}:$PATH\" '{}' list >~/listed); }} ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+        program().display()
+    ));
+    let words = ["rm", "x"];
+    let run = test.program(&test.app(), &words).env("PATH", &meets);
+    run.stderr(&refusal("x", "worktree has 1 hidden edit")).code(1);
+    assert_eq!(fs::read_to_string(path.join("dir/one")).unwrap(), "x\n");
+    let listed = fs::read_to_string(test.home.join("listed")).unwrap();
+    assert!(listed.contains("1 hidden"), "{listed}");
 }
 
 fn refusal(name: &str, why: &str) -> String {
