@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use super::{Confined, took};
 use crate::fixture::built::program;
-use crate::fixture::files::names_in;
+use crate::fixture::files::{names_in, write};
 use crate::fixture::process::{ended, is_suspended, signal, until};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::run::succeeds;
@@ -18,6 +18,13 @@ use crate::fixture::state::collect_garbage;
 /// More steps than any command has.
 const MANY: u32 = 60;
 
+/// Changes a file outside so that what is staged of it is nowhere else.
+fn stage_outside(it: &Confined, file: &str) {
+    write(&it.path.join(file), "staged outside\n");
+    it.test.git_in(&it.path, &["add", "--", file]);
+    write(&it.path.join(file), "edited\n");
+}
+
 #[test]
 fn a_kill_while_a_quarantine_is_made_is_made_good() {
     for step in 1..MANY {
@@ -25,9 +32,11 @@ fn a_kill_while_a_quarantine_is_made_is_made_good() {
         let path = test.new_sandbox(&["box"]);
         let it = Confined { test, path };
         let crashed = it.test.run(&["show", "--mounts", "box"]).crashes_at(step);
+        stage_outside(&it, "a");
         assert_eq!(it.look(), "", "step {step}");
+        assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "MM a", "step {step}");
         it.prepare();
-        assert_eq!(it.git(&["status", "--short"]), "", "step {step}");
+        assert_eq!(it.git(&["status", "--short"]), "MM a", "step {step}");
         assert!(!names_in(&it.entry()).iter().any(|name| name == "sandbox.confining"));
         if !crashed {
             assert!(step > 3, "fewer steps than expected: {step}");
@@ -46,7 +55,7 @@ fn a_kill_while_something_is_taken_over_is_made_good() {
         let side = it.commit("side", "side\n");
         it.git(&["switch", "--quiet", "box"]);
         let tip = it.commit("two", "2\n");
-        crate::fixture::files::write(&it.path.join("a"), "staged\n");
+        write(&it.path.join("a"), "staged\n");
         it.git(&["add", "a"]);
         let crashed = it.test.run(&["show", "box"]).crashes_at(step);
         it.look();
@@ -108,6 +117,47 @@ fn what_was_committed_inside_is_taken_over_although_the_record_is_lost() {
     succeeds(it.test.run(&["rm", "box"]));
     succeeds(it.test.run(&["restore", "box"]));
     assert_eq!(it.outside("box"), next);
+}
+
+/// Then nobody knows whether the index outside is still the one that the quarantine was made from.
+#[test]
+fn what_is_staged_outside_stays_although_the_record_is_lost() {
+    let lose = |it: &Confined| fs::write(it.entry().join("sandbox.json"), "").unwrap();
+    let status = |it: &Confined| it.test.git_in(&it.path, &["status", "--short"]);
+    let stage_inside = |it: &Confined, file: &str| {
+        write(&it.path.join(file), "staged inside\n");
+        it.git(&["add", "--", file]);
+    };
+    let stays = "warning: the index of 'box' was changed outside; it stays as it is\n";
+    // Outside alone.
+    let it = Confined::new();
+    stage_outside(&it, "a");
+    lose(&it);
+    assert_eq!(it.look(), "");
+    assert_eq!(status(&it), "MM a");
+    assert_eq!(it.test.git_in(&it.path, &["show", ":a"]), "staged outside");
+    // On both sides.
+    let it = Confined::new();
+    stage_outside(&it, "a");
+    stage_inside(&it, "b");
+    lose(&it);
+    assert_eq!(it.look(), stays);
+    assert_eq!(status(&it), "MM a\n M b");
+    assert_eq!(it.test.git_in(&it.path, &["show", ":a"]), "staged outside");
+    it.prepare();
+    assert_eq!(it.git(&["diff", "--cached", "--name-status"]), "M\tb");
+    // Inside alone.
+    let it = Confined::new();
+    stage_inside(&it, "b");
+    lose(&it);
+    assert_eq!(it.look(), "");
+    assert_eq!(status(&it), "M  b");
+    // The same on both: they agree, and what is staged inside later is taken over.
+    lose(&it);
+    assert_eq!(it.look(), "");
+    stage_inside(&it, "a");
+    assert_eq!(it.look(), "");
+    assert_eq!(status(&it), "M  a\nM  b");
 }
 
 #[test]

@@ -174,7 +174,7 @@ impl Quarantine<'_> {
         let entry = &self.sandbox.entry;
         let before = file::read(&entry.join(super::make::SNAPSHOT)).unwrap_or_default();
         let before = snapshot::parse(&String::from_utf8_lossy(&before));
-        let synced = record::read(entry).confined.unwrap_or_else(|| self.first(&before));
+        let synced = record::read(entry).confined.map_or_else(|| self.first(&before), Ok)?;
         inside::check(&self.dir, &synced.name).map_err(|why| self.fail(why))?;
         let inside = Inside::read(&self.dir, &synced.name)?;
         let own = self.own_ref();
@@ -244,14 +244,15 @@ impl Quarantine<'_> {
         Ok(answer.ok().then(|| String::from_utf8_lossy(&answer.stdout).trim().to_owned()))
     }
 
-    /// How a quarantine stood when it was made, where that was not written down any more.
-    fn first(&self, before: &Refs) -> Synced {
+    /// How a quarantine stood when it was made, where that was not written down any more. Then all that is
+    /// staged outside counts as staged since, and stays.
+    fn first(&self, before: &Refs) -> Result<Synced> {
         let head = match self.own_ref() {
             Some(own) => before.get(&own).map(|named| named.id.clone()),
             None => self.sandbox.head.clone(),
         };
-        let tree = self.staged_tree().ok().flatten();
-        Synced { name: self.name(), head, tree, inside: None, outside: None, stays: false }
+        let tree = self.sandbox.head.as_ref().map_or(Ok(None), |head| self.tree_of(head))?;
+        Ok(Synced { name: self.name(), head, tree, inside: None, outside: None, stays: false })
     }
 
     /// Brings `wanted` into the repository, and all other commits that the quarantine names, where
@@ -327,10 +328,12 @@ impl Quarantine<'_> {
         Ok(name)
     }
 
-    /// Stages what was staged inside. Returns false where the index was changed outside meanwhile.
+    /// Stages what was staged inside. Returns false where the index outside was changed meanwhile to
+    /// something else.
     fn take_index(&self, tree: &str, before: Option<&str>) -> Result<bool> {
-        if self.staged_tree()?.as_deref() != before {
-            return Ok(false);
+        let now = self.staged_tree()?;
+        if now.as_deref() != before {
+            return Ok(now.as_deref() == Some(tree));
         }
         let git_dir = self.git_dir_option();
         let call = self.git.look([git_dir]).args(["read-tree", "-i", "-m", tree]);
