@@ -159,6 +159,46 @@ fn a_quarantine_follows_what_is_done_outside() {
 }
 
 #[test]
+fn a_quarantine_follows_a_head_that_was_detached_outside() {
+    for moved in [false, true] {
+        let it = Confined::new();
+        it.commit("one", "1\n");
+        it.look();
+        it.test.git_in(&it.path, &["switch", "--quiet", "--detach"]);
+        let mut head = it.test.git_in(&it.path, &["rev-parse", "HEAD"]);
+        if moved {
+            head = it.test.commit(&it.path, "two", "2\n");
+        }
+        it.prepare();
+        assert_eq!(it.git(&["rev-parse", "--symbolic-full-name", "HEAD"]), "HEAD");
+        assert_eq!(it.git(&["rev-parse", "HEAD"]), head);
+        assert_eq!(it.git(&["status", "--short"]), "");
+        let (branch, next) = (it.outside("box"), it.commit("three", "3\n"));
+        let said = format!("took 1 commit into HEAD ({}..{})\n", &head[..7], &next[..7]);
+        assert_eq!(it.look(), said);
+        assert_eq!(it.test.git_in(&it.path, &["rev-parse", "HEAD"]), next);
+        assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "");
+        assert_eq!((it.outside("box"), it.git(&["rev-parse", "box"])), (branch.clone(), branch));
+    }
+}
+
+#[test]
+fn a_head_that_was_detached_outside_does_not_hide_what_was_committed_inside() {
+    let it = Confined::new();
+    let (before, inside) = (it.outside("box"), it.commit("one", "1\n"));
+    it.test.git_in(&it.path, &["switch", "--quiet", "--detach"]);
+    let also = "'box' also holds branch 'box' and another branch checked out; \
+                git sandbox run --confine box reaches them\n";
+    assert_eq!(it.look(), also);
+    it.prepare();
+    assert_eq!(it.git(&["rev-parse", "--symbolic-full-name", "HEAD"]), "refs/heads/box");
+    assert_eq!(it.git(&["rev-parse", "HEAD"]), inside);
+    assert_eq!(it.outside("box"), before);
+    collect_garbage(&it.test);
+    assert_eq!(it.outside(&format!("{inside}^{{commit}}")), inside);
+}
+
+#[test]
 fn an_index_that_was_changed_outside_stays() {
     let it = Confined::new();
     write(&it.path.join("a"), "inside\n");

@@ -88,6 +88,14 @@ impl Inside {
         }
     }
 
+    /// The commit that HEAD of the sandbox is at, on a branch or not.
+    pub fn commit(&self) -> Option<String> {
+        match self.head()? {
+            Head::Detached(id) => Some(id),
+            Head::On(name) => self.refs.get(&name).map(|named| named.id.clone()),
+        }
+    }
+
     /// Every full object id in its refs, reflogs and operations in progress.
     pub fn ids(&self) -> Result<BTreeSet<String>> {
         let mut ids: BTreeSet<String> = self.refs.values().map(|named| named.id.clone()).collect();

@@ -144,7 +144,8 @@ impl Quarantine<'_> {
                 (id_in(&snapshot.refs, own), id_in(&snapshot.refs, own))
             }
             Some(own) => (id_in(&inside.refs, own), id_in(&snapshot.refs, own)),
-            None => (inside.detached_at(), self.sandbox.head.clone()),
+            // It may have been detached outside, while HEAD inside is still on the branch.
+            None => (inside.commit(), self.sandbox.head.clone()),
         };
         let agreed = synced.and_then(|synced| synced.head.as_deref());
         let is_behind = match (&there, &now) {
