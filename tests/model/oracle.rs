@@ -389,6 +389,14 @@ fn nothing_half_done(world: &World) -> Result<(), String> {
             continue;
         }
         let entry = item.entry.as_ref().filter(|entry| entry.is_dir());
+        // An orphan is not adopted while a folder of another repository stands in its place.
+        let is_orphan = |journal: &serde_json::Value| {
+            let from = journal["from"].as_str().map(Path::new);
+            journal["orphan"] == true && from.is_some_and(|from| from.symlink_metadata().is_ok())
+        };
+        if entry.is_none() && item.journal.as_ref().is_some_and(is_orphan) {
+            continue;
+        }
         if entry.is_none() {
             return Err(format!("{at} has no files or no entry"));
         }
@@ -485,6 +493,10 @@ fn all_as_left(world: &World, user: &User) -> Result<(), String> {
             let Some(number) = User::life_of(&tree.entry) else { continue };
             let life = &user.lives[number];
             if life.deleted || life.rebased {
+                continue;
+            }
+            // An orphan in whose place another repository has a sandbox comes back as a plain folder.
+            if !tree.is_live() && world.was_away.get() && tree.path.exists() {
                 continue;
             }
             if !tree.is_live() {
