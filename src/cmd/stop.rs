@@ -100,7 +100,7 @@ fn release(here: &Here, sandboxes: &[Sandbox], out: Out) -> Result<()> {
         let facts = record::read(&sandbox.entry);
         if facts.task.is_some() {
             runs::record::release(&sandbox.entry)?;
-            record::write(&sandbox.entry, &Facts { task: None, ..facts })?;
+            record::write_synced(&sandbox.entry, &Facts { task: None, ..facts })?;
             out.note(&format!("cleared the task of sandbox '{}'", sandbox.name()));
         }
     }

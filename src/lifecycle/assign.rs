@@ -107,6 +107,6 @@ fn give(
     runs::record::release(&sandbox.entry)?;
     let afresh = Some(standing.commit.clone());
     let facts = Facts { task: Some(task.to_owned()), afresh, ..recorded };
-    record::write(&sandbox.entry, &facts)?;
+    record::write_synced(&sandbox.entry, &facts)?;
     Ok(Assigned { sandbox: sandbox.clone(), base: standing.base.clone(), kept })
 }

@@ -325,7 +325,7 @@ impl Renamer<'_> {
             let mut facts = record::read(entry);
             if facts.base == Some(short(old)) {
                 facts.base = Some(short(new));
-                record::write(entry, &facts)?;
+                record::write_synced(entry, &facts)?;
             }
         }
         Ok(())

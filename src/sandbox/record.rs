@@ -180,7 +180,8 @@ pub fn write_synced(entry: &Path, facts: &Facts) -> Result<()> {
     file::sync(entry)
 }
 
-/// Writes the facts, whole or not at all, for the user's eyes alone.
+/// Writes the facts of a sandbox that is being made, whole or not at all, for the user's eyes alone. Facts
+/// that were there before are replaced by [`write_synced`] alone.
 pub fn write(entry: &Path, facts: &Facts) -> Result<()> {
     write_with(entry, facts, |_| Ok(()))
 }

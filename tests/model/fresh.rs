@@ -51,7 +51,10 @@ pub fn check(
                 return Ok(());
             }
             world.tools.counts.add("made with changes", 1);
-            let (main, there) = (state(world, &world.repos[repo]), state(world, &tree.path));
+            let rules = fs::read_to_string(world.repos[repo].join(".git/info/exclude"));
+            let rules = rules.unwrap_or_default();
+            let (main, there) =
+                (state(world, &world.repos[repo], &rules), state(world, &tree.path, &rules));
             let differ: Vec<_> = main.symmetric_difference(&there).take(12).collect();
             match differ.is_empty() {
                 true => Ok(()),
@@ -72,12 +75,13 @@ pub fn check(
 }
 
 /// The uncommitted changes of a checkout, and every file that is not ignored.
-fn state(world: &World, dir: &Path) -> BTreeSet<String> {
+fn state(world: &World, dir: &Path, rules: &str) -> BTreeSet<String> {
     let words = ["status", "--porcelain=v2", "--untracked-files=all", "--no-renames"];
     let said = world.says(dir, &words).unwrap_or_default();
     let mut lines: BTreeSet<String> = said.lines().map(str::to_owned).collect();
     let left_out = |name: &str, depth: usize| {
-        let ignored = name == "build" || name.starts_with(".env");
+        let is_ruled = rules.lines().any(|rule| rule.trim_matches('/') == name);
+        let ignored = name == "build" || name.starts_with(".env") || is_ruled;
         let log = Path::new(name).extension() == Some("log".as_ref());
         depth == 0 && (name == ".git" || ignored || log)
     };

@@ -67,3 +67,18 @@ fn pin_and_journal_are_synced_before_the_folder_moves() {
     }
     panic!("it never moved");
 }
+
+#[test]
+fn a_task_that_is_given_later_is_synced() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    let notes = test.home.join("notes");
+    let run = test.program(&test.app(), &["new", "box", "The", "task"]);
+    let run = run.env("LD_PRELOAD", library(&test)).env("TORTURE_SYNCS", &notes);
+    assert!(run.output().status.success());
+    let facts = entry(&test, &path).join("sandbox.json");
+    assert!(fs::read_to_string(&facts).unwrap().contains("The task"));
+    let inode = fs::symlink_metadata(&facts).unwrap().ino();
+    let notes = fs::read_to_string(notes).unwrap();
+    assert!(notes.lines().any(|line| line == format!("synced {inode}")), "{notes}");
+}

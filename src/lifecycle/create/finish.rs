@@ -86,7 +86,7 @@ impl Maker<'_> {
             let from = from.display();
             troubles.push(format!("not all uncommitted changes of '{from}' may have been copied"));
         }
-        record::write(&there.entry, &wish.told_in(facts))?;
+        record::write_synced(&there.entry, &wish.told_in(facts))?;
         self.open_up(&there.path, &there.entry)?;
         Ok(Outcome { troubles, ..outcome(&there.path, &there.entry, Action::Finished) })
     }
@@ -102,7 +102,7 @@ impl Maker<'_> {
         }
         let count = words::counted(carry.count() as u64, "change");
         self.out.note(&format!("copied {count} of '{}'", carry.top.display()));
-        record::write(entry, &Facts { carrying: None, ..record::read(entry) })
+        record::write_synced(entry, &Facts { carrying: None, ..record::read(entry) })
     }
 
     /// From here on it is everybody's.

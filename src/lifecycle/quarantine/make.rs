@@ -308,7 +308,7 @@ impl Quarantine<'_> {
         let facts = record::read(entry);
         if facts.confined.as_ref() != Some(&synced) {
             let id = Some(self.id.clone());
-            record::write(entry, &record::Facts { id, confined: Some(synced), ..facts })?;
+            record::write_synced(entry, &record::Facts { id, confined: Some(synced), ..facts })?;
         }
         Ok(())
     }

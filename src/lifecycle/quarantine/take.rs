@@ -387,7 +387,7 @@ impl Quarantine<'_> {
         let entry = &self.sandbox.entry;
         let inside = confined::fingerprint(entry);
         let confined = Some(Synced { inside, stays, ..synced });
-        record::write(entry, &record::Facts { confined, ..record::read(entry) })
+        record::write_synced(entry, &record::Facts { confined, ..record::read(entry) })
     }
 }
 
