@@ -210,7 +210,7 @@ impl Trash<'_> {
     pub(super) fn adopt_stored(&self, worktrees: &Worktrees, out: Out) -> Result<bool> {
         let vault = Vault::at(&self.place.root, &self.git, out);
         let gone = |tree: &Worktree| path::presence(&tree.record.path) == Presence::Absent;
-        if !vault.exists()? || !worktrees.linked.iter().any(gone) {
+        if matches!(vault.exists(), Ok(false)) || !worktrees.linked.iter().any(gone) {
             return Ok(false);
         }
         let mut adopted = false;

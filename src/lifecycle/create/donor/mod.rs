@@ -37,6 +37,8 @@ const FEWEST: usize = 1000;
 const SMALLEST: u64 = 4 << 20;
 /// How many checkouts are asked, each with one more git.
 const MOST: usize = 3;
+/// Beside more worktrees than this only the main one is asked where that one is small.
+const MANY: usize = 50;
 const ATTRIBUTES: &[u8] = b".gitattributes";
 const EMPTY_TREE: [&str; 2] = [
     "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
@@ -124,7 +126,11 @@ impl Recipient<'_> {
         for (folder, index) in self.candidates().take(MOST) {
             let Some(index) = Index::read(&index, self.commit.len() / 2) else { continue };
             if is_small(&index) {
-                return None;
+                // To look for one that is larger among so many costs more than it saves.
+                if self.worktrees.linked.len() > MANY {
+                    return None;
+                }
+                continue;
             }
             let Some(donor) = self.donor(folder, index) else { continue };
             let is_near = donor.lacking() * 10 <= donor.common.len();
@@ -278,7 +284,7 @@ impl Donor {
     }
 }
 
-/// Whether a checkout is so small that git writes it as fast. The new one will be of its kind.
+/// Whether a checkout is so small that git writes it as fast.
 fn is_small(index: &Index) -> bool {
     let sizes = (0..index.len()).filter_map(|number| index.seen(number));
     index.len() < fewest() && sizes.map(|seen| u64::from(seen.size)).sum::<u64>() < SMALLEST
