@@ -148,6 +148,10 @@ impl Untouched {
                 match now.get(name) {
                     Some(there) if there == id || may_move(name) => {}
                     None if may_go(name) => {}
+                    // Deleted, and made again at where the main worktree is by now.
+                    Some(_)
+                        if may_go(name)
+                            && here().any(|call| call.makes().as_deref() == Some(name)) => {}
                     Some(there) if script::moved_on(world, repo, name, (id, there)) => {}
                     Some(_) if name == "refs/stash" && here().any(is_script) => {}
                     // The commits go along, whichever of its names the branch has.
@@ -464,7 +468,9 @@ fn restore_all(world: &World, user: &User) -> Result<(), String> {
         let name = format!("again-{number}");
         let life = User::life_of(&entry).map(|life| &user.lives[life]);
         world.log(&format!("  {}", life.map_or("", |life| life.name.as_str())));
-        let taken = from.symlink_metadata().is_ok();
+        // One whose folder is gone may still be registered there.
+        let registered = world.trees(repo).iter().any(|tree| tree.path == from);
+        let taken = registered || from.symlink_metadata().is_ok();
         let words: &[&str] =
             if taken { &["restore", &id, "--as", &name] } else { &["restore", &id] };
         ours::succeeds(world, repo, words)?;
