@@ -1,7 +1,7 @@
 //! Killed in the middle: what is left is recognised, finished or taken back.
 
 use crate::fixture::built::program;
-use crate::fixture::state::private;
+use crate::fixture::state::{entry, private};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -199,6 +199,11 @@ fn doctor_finishes_or_undoes_an_exploration_that_was_killed_at_any_step() {
             let states = test.json(&["list", "--json"]);
             assert_eq!(states[0]["state"], "ready", "step {step}");
             assert_eq!(test.git_in(&test.at(name), &["status", "--porcelain"]), "");
+            let facts = entry(&test, &test.at(name)).join("sandbox.json");
+            let facts = std::fs::read_to_string(facts).unwrap();
+            let facts: serde_json::Value = serde_json::from_str(&facts).unwrap();
+            assert!(facts["id"].is_string() && facts["common"].is_string(), "{step}: {facts}");
+            assert!(facts["device"].is_u64(), "step {step}: {facts}");
         }
         if !crashed {
             assert!(step > 3 && named.len() == 1, "only {step} steps");

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::{Action, Maker, Outcome, Wish, outcome};
@@ -15,7 +16,7 @@ use crate::sandbox::record::Facts;
 use crate::sandbox::{Sandbox, record};
 use crate::session::{Author, Session};
 use crate::sys::lock::Lock;
-use crate::sys::{clock, dir};
+use crate::sys::{clock, dir, random};
 use crate::ui::words;
 
 impl Maker<'_> {
@@ -82,6 +83,12 @@ impl Maker<'_> {
         }
         let mut facts = record::read(&there.entry);
         facts.created.get_or_insert_with(|| clock::rfc3339(self.now));
+        // A crash may have come before they were written down.
+        if facts.id.is_none() {
+            facts.id = Some(random::hex()? + &random::hex()?);
+            facts.common = Some(self.repo.common.clone());
+            facts.device = fs::metadata(&there.path).ok().map(|meta| meta.dev());
+        }
         if let Some(from) = facts.carrying.take() {
             let from = from.display();
             troubles.push(format!("not all uncommitted changes of '{from}' may have been copied"));
