@@ -65,7 +65,7 @@ pub fn held_by(git: &Git, entry: &Path) -> Result<Held> {
                     () if path.starts_with(entry.join("refs")) => {
                         named.extend(ids_among(&bytes, 40));
                     }
-                    // Pseudo refs are among them, whatever their names.
+                    // Pseudo refs of any name are among them.
                     () if folder == entry => {
                         named.extend(ids_among(&bytes, 40));
                         doubtful.extend(ids_among(&bytes, 7));

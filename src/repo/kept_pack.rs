@@ -78,7 +78,7 @@ pub fn keep(git: &Git, repo: &Repo, held: &Held, commit: Option<&str>, id: &str)
     Ok(())
 }
 
-/// Keeps every pack that is there for `id` too. One that somebody else keeps is left to them.
+/// Keeps every pack that is there for `id` too. A pack that another program keeps is left alone.
 fn claim(common: &Path, id: &str) -> Result<()> {
     for pack in with_ending(common, "pack") {
         let keep = pack.with_extension("keep");

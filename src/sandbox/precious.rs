@@ -38,7 +38,7 @@ pub fn files(
     Ok(precious)
 }
 
-/// Whether one of our own patterns may match a path or a folder above it, in whatever case: none does
+/// Whether one of our own patterns may match a path or a folder above it, in upper or lower case: none does
 /// unless what is between its stars is in there.
 fn may_match(path: &Path) -> bool {
     let text = path.as_os_str().as_bytes().to_ascii_lowercase();

@@ -207,7 +207,7 @@ fn a_branch_of_anothers_stays_when_it_is_undone() {
         let on = test.git_in(&path, &["symbolic-ref", "HEAD"]);
         if on == "refs/heads/old" && test.branches().contains(&"fresh".to_owned()) {
             seen += 1;
-            // The copy of the branch is somebody's own by now.
+            // Another program has moved the copy of the branch since.
             let main = test.git(&["rev-parse", "main"]);
             test.git(&["update-ref", "refs/heads/fresh", &main]);
             assert_eq!(scene.mended(), "old");

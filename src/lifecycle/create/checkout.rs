@@ -66,7 +66,7 @@ impl Fill<'_> {
         file::create(&path).and_then(|mut file| file.write_all(index)).at("write", &path)?;
         crash_point::reached();
         let git = self.git().on_index(&path);
-        // Other than a reset it does not look at every file once more.
+        // Unlike a reset, this does not look at every file once more.
         let words = ["read-tree", "--no-recurse-submodules", "-m", "-u", "HEAD"];
         let call = git.call(self.options()).args(words);
         let (read, told) = std::thread::scope(|scope| {
@@ -78,7 +78,7 @@ impl Fill<'_> {
             (read, told.join())
         });
         signals::check()?;
-        // A file that stands in the way is git's to overwrite, as ever.
+        // A reset overwrites a file that stands in the way, as in `git worktree add`.
         if !(read?.ok() && told.is_ok_and(|told| told.is_ok_and(|told| told.ok()))) {
             self.reset_on(&git)?;
         }

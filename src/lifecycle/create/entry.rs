@@ -2,7 +2,7 @@
 //! makes it. git would look at every other worktree first, to refuse a branch that one of them has; no
 //! worktree has a new one.
 //!
-//! The entry is made beside git's registry and comes there by a rename: whoever reads the registry finds
+//! The entry is made beside git's registry and comes there by a rename: a reader of the registry finds
 //! it whole or not at all. A crash before leaves what the next creation replaces; after it, an entry marked
 //! `creating` whose folder is empty, which is connected (`half_made`). Whatever is unusual in the
 //! repository is left to git.

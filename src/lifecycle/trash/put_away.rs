@@ -159,7 +159,7 @@ fn carry_out(
     };
     crash_point::reached();
     dir::make(at)?;
-    // From then on, whatever stops it, the vault alone has all of it: that is where a restore looks.
+    // From then on the vault alone has all of it, also if this is stopped: that is where a restore looks.
     let mut begins = || {
         journal.at_stage(Stage::PutAway, at)?;
         crash_point::reached();

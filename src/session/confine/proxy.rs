@@ -244,7 +244,7 @@ mod tests {
         assert!(named("example.com.", "example.com", 443) && !named("*", "example.com", 443));
     }
 
-    /// A name that is named itself may lead anywhere, in whatever order the patterns are.
+    /// A name that is named itself may lead anywhere, in any order of the patterns.
     #[test]
     fn a_name_counts_before_a_wildcard() {
         let request = |host: &str| Request { host: host.into(), port: 443, head: None };
