@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, OsStr, OsString};
 use std::fs;
 use std::io::ErrorKind;
+use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -62,8 +63,8 @@ pub fn read(repo: &Repo) -> Option<Read> {
     }
     let mut refs = Refs { common: &repo.common, id: 2 * repo.id_length(), packed: None };
     let (head, branch) = refs.head(&file::read_small(&repo.common.join("HEAD")).ok()?)?;
-    let path = repo.common.parent()?.to_owned();
-    let main = Record { path, head, branch, bare: false, locked: None };
+    let top = repo.common.parent()?.to_owned();
+    let main = Record { path: top, head, branch, bare: false, locked: None };
     let mut worktrees = Worktrees { main, linked: Vec::new(), odd: Vec::new() };
     let mut unsettled = Vec::new();
     for Entry { mut tree, head, is_calm } in entries(&repo.common.join("worktrees"))? {
@@ -78,8 +79,7 @@ pub fn read(repo: &Repo) -> Option<Read> {
     }
     // As git sorts them.
     worktrees.linked.sort_by(|one, other| {
-        let bytes = |tree: &Worktree| tree.record.path.as_os_str().as_bytes().to_vec();
-        bytes(one).cmp(&bytes(other))
+        one.record.path.as_os_str().as_bytes().cmp(other.record.path.as_os_str().as_bytes())
     });
     Some(Read { worktrees, unsettled })
 }
@@ -145,9 +145,10 @@ fn entry(entry: &PathBuf) -> Option<Entry> {
 fn small(folder: &OwnedFd, name: &CStr) -> Option<Vec<u8>> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(folder, name, flags, Mode::empty()).ok()?;
-    let mut bytes = Vec::with_capacity(4096);
-    let count = rustix::io::read(file, rustix::buffer::spare_capacity(&mut bytes)).ok()?;
-    (count < bytes.capacity()).then_some(bytes)
+    // On the stack: a thousand entries must not keep a page each.
+    let mut buffer = [const { MaybeUninit::uninit() }; 4096];
+    let (bytes, rest) = rustix::io::read(file, &mut buffer).ok()?;
+    (!rest.is_empty()).then(|| bytes.to_vec())
 }
 
 /// The folder that a `gitdir` names, if it names it as git does: in full, and by its shortest path.
