@@ -353,8 +353,14 @@ impl Play<'_> {
         let found = oracle::search(self.world);
         let kept = !self.world.reaped.get();
         for life in lives.into_iter().filter(|life| safe.contains(life)) {
+            let forgot = self.world.forgot.get();
             let wanted = |token: &Token| {
-                token.owner == Some(life) && (kept || token.place != Place::Ignored)
+                let is_told = match token.place {
+                    Place::Ignored => kept,
+                    Place::Log => !forgot,
+                    _ => true,
+                };
+                token.owner == Some(life) && is_told
             };
             let lost = self.user.lost(&found, wanted);
             assert!(lost.is_empty(), "lost:\n{lost}");

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use crate::error::{Error, Result};
 use crate::git::Answer;
 use crate::lifecycle::quarantine::Quarantine;
+use crate::repo::held::Held;
+use crate::repo::kept_pack;
 
 impl Quarantine<'_> {
     /// Adds commits to what the pin holds. What it held stays held: the quarantine may still need it.
@@ -34,7 +36,13 @@ impl Quarantine<'_> {
         let commit = self.written(&commit.ask_with(text.into_bytes())?)?;
         let before = before.unwrap_or_default();
         let words = ["update-ref", "--no-deref", &self.pin(), &commit, &before];
-        self.git.look(words).done("pin what the sandbox borrows")
+        self.git.look(words).done("pin what the sandbox borrows")?;
+        // There a fetch may delete the pin, and every other ref that leads to these commits.
+        if kept_pack::is_mirrored(&self.repo.config) {
+            let held = Held { commits: commits.clone(), ..Held::default() };
+            kept_pack::keep(&self.git, self.repo, &held, Some(&commit), &self.id)?;
+        }
+        Ok(())
     }
 
     /// The commit that the pin is at.
