@@ -29,7 +29,12 @@ pub fn rfc3339(time: Time) -> String {
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// The same for JSON; null where there is no time.
+/// RFC 3339, exact enough to tell what came first; texts sort as the times do.
+pub fn exactly(time: Time) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Micros, true)
+}
+
+/// To the second, for JSON; null where there is no time.
 #[expect(clippy::ref_option, reason = "serde calls it so")]
 pub fn as_rfc3339<S: serde::Serializer>(time: &Option<Time>, to: S) -> Result<S::Ok, S::Error> {
     serde::Serialize::serialize(&time.map(rfc3339), to)

@@ -142,10 +142,11 @@ fn what_holds_precious_files_says_so() {
     assert_eq!(rows[0]["holds"], json!(["1 precious file"]));
 }
 
-#[test]
-fn of_several_with_one_name_the_newest_comes_back() {
+/// Removes two of one name and brings both back by it.
+#[track_caller]
+fn newest_first(old: &str, new: &str) {
     let test = repository(Format::Files).unwrap();
-    for (text, now) in [("old", "2026-01-29T12:00:00Z"), ("new", "2026-01-30T12:00:00Z")] {
+    for (text, now) in [("old", old), ("new", new)] {
         let path = test.new_sandbox(&["box"]);
         write(&path.join("which"), text);
         let run = test.run(&["rm", "--force", "box"]).env("GIT_SANDBOX_NOW", now);
@@ -159,6 +160,20 @@ fn of_several_with_one_name_the_newest_comes_back() {
         .ok();
     assert_eq!(fs::read_to_string(test.at("older").join("which")).unwrap(), "old");
     assert!(trashed(&test).is_empty());
+}
+
+#[test]
+fn of_several_with_one_name_the_newest_comes_back() {
+    newest_first("2026-01-29T12:00:00Z", "2026-01-30T12:00:00Z");
+}
+
+/// Where a second counts as one moment, their ids decide, which are drawn.
+#[test]
+fn of_several_removed_within_a_second_the_newest_comes_back() {
+    for tenth in 0..4 {
+        let time = |tenth: u32| format!("2026-01-30T12:00:00.{tenth}Z");
+        newest_first(&time(tenth), &time(tenth + 1));
+    }
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn row(found: &Found, period: Option<TimeDelta>) -> Row {
         path: text(&journal.from),
         branch: journal.branch.clone(),
         base_repo: journal.common.as_deref().map(text).unwrap_or_default(),
-        removed: journal.removed.clone(),
+        removed: removed.map_or_else(|| journal.removed.clone(), clock::rfc3339),
         reason: journal.why.to_string(),
         holds: journal.holds.iter().map(Holding::to_string).collect(),
         size,

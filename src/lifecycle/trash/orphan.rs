@@ -68,7 +68,7 @@ pub fn trash(folder: &Path, root: &Path, now: Time, why: Why) -> Result<String> 
         refs: std::collections::BTreeMap::new(),
         paused: Paused::default(),
         fingerprint: None,
-        removed: clock::rfc3339(now),
+        removed: clock::exactly(now),
         why,
         ignored: None,
         holds: vec![Holding::Orphan],

@@ -196,7 +196,7 @@ impl Trash<'_> {
             refs: held::private_refs(&self.git, entry, reftable)?,
             paused: Paused::default(),
             fingerprint: None,
-            removed: clock::rfc3339(self.now),
+            removed: clock::exactly(self.now),
             why,
             ignored: None,
             holds: Vec::new(),
