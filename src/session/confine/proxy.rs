@@ -14,7 +14,11 @@ use crate::sys::scratch::Scratch;
 
 /// The most that the head of a request may have.
 const HEAD: u64 = 64 * 1024;
-/// How long a host may take to answer the call.
+/// The most connections at a time: a command inside must not use up the threads and open files that the
+/// runner outside has.
+const MOST: usize = 256;
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
+/// How long a host may take to answer the call, and a client to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Ports that a name without a port means.
 const PORTS: [u16; 2] = [443, 80];
@@ -35,9 +39,14 @@ impl Open {
         let hosts: Arc<[String]> = hosts.into();
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
+                // Each connection has the hosts once more.
+                if Arc::strong_count(&hosts) > MOST {
+                    let _ = (&client).write_all(BUSY);
+                    continue;
+                }
                 let hosts = Arc::clone(&hosts);
                 // What goes wrong with a connection is the command's to see.
-                thread::spawn(move || drop(serve(client, &hosts)));
+                let _ = thread::Builder::new().spawn(move || drop(serve(client, &hosts)));
             }
         });
         Ok(Open { socket, _folder: folder })
@@ -61,7 +70,9 @@ struct Request {
 fn serve(client: UnixStream, hosts: &[String]) -> io::Result<()> {
     let mut reader = BufReader::new(client.try_clone()?);
     let mut answer = client.try_clone()?;
+    client.set_read_timeout(Some(PATIENCE))?;
     let head = read_head(&mut reader)?;
+    client.set_read_timeout(None)?;
     let Some(request) = parse(&head) else {
         return answer.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
     };
@@ -81,10 +92,10 @@ fn serve(client: UnixStream, hosts: &[String]) -> io::Result<()> {
     let early = reader.buffer().to_vec();
     (&host).write_all(&early)?;
     let (mut to_host, mut from_client) = (host.try_clone()?, client.try_clone()?);
-    let up = thread::spawn(move || {
+    let up = thread::Builder::new().spawn(move || {
         let _ = io::copy(&mut from_client, &mut to_host);
         let _ = to_host.shutdown(Shutdown::Write);
-    });
+    })?;
     let (mut from_host, mut to_client) = (host, client);
     let _ = io::copy(&mut from_host, &mut to_client);
     let _ = to_client.shutdown(Shutdown::Write);
@@ -252,6 +263,34 @@ mod tests {
         assert_eq!(allowed(&hosts, &request("api.example.com")), Some(false));
         assert_eq!(allowed(&hosts, &request("b.example.com")), Some(true));
         assert_eq!(allowed(&hosts, &request("example.org")), None);
+    }
+
+    #[test]
+    fn a_connection_too_many_is_refused_until_others_end() {
+        let proxy = Open::to(&[]).unwrap();
+        let ask = || {
+            let mut client = UnixStream::connect(proxy.socket()).unwrap();
+            let mut answer = String::new();
+            let _ = client.write_all(b"CONNECT example.com:443 HTTP/1.1\r\n\r\n");
+            let _ = client.read_to_string(&mut answer);
+            answer.lines().next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(ask(), "HTTP/1.1 403 Forbidden");
+        let connect = |_| UnixStream::connect(proxy.socket()).unwrap();
+        let mut idle: Vec<UnixStream> = (0..MOST - 1).map(connect).collect();
+        // The last that there is room for, once the one before has ended.
+        idle.extend(std::iter::repeat_with(|| connect(0)).find_map(|mut client| {
+            client.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+            client.read(&mut [0]).is_err().then_some(client)
+        }));
+        let mut client = connect(0);
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, BUSY);
+        drop(idle);
+        let answers = std::iter::repeat_with(ask);
+        let free = answers.take(10_000).find(|answer| answer == "HTTP/1.1 403 Forbidden");
+        assert!(free.is_some());
     }
 
     #[test]
