@@ -228,6 +228,7 @@ impl Journal {
                 _ => {}
             }
         }
+        file::clear_from_above(folder);
         match fs::remove_dir(folder) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error).at("remove", folder),
             _ => Ok(()),

@@ -159,12 +159,32 @@ pub fn rename(from: &Path, to: &Path) -> Result<()> {
     renamed.doing(|| format!("move '{}' to '{}'", from.display(), to.display()))
 }
 
+/// How the names of new files begin that stand above the folder of the file that they replace.
+const ABOVE: &str = ".git-sandbox-";
+/// How a `.git` file begins.
+const POINTER: &[u8] = b"gitdir: ";
+
 /// Replaces a small file, synced, by rename from the folder above its own.
 pub fn replace_from_above(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().unwrap_or(path);
-    let next = folder.with_file_name(format!(".git-sandbox-{}", random::hex()?));
+    let next = folder.with_file_name(format!("{ABOVE}{}", random::hex()?));
     let file = File::create_new(&next).at("write", path)?;
     fill_and_rename(file, bytes, &next, path)
+}
+
+/// Removes what a crash left in a folder of ours of replacing the `.git` of a folder in it. What is no
+/// pointer, or the beginning of one, stays.
+pub fn clear_from_above(folder: &Path) {
+    let is_hex = |hex: &str| hex.len() == 8 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_named = name.to_str().and_then(|name| name.strip_prefix(ABOVE)).is_some_and(is_hex);
+        let is_pointer =
+            |text: Vec<u8>| text.starts_with(POINTER) || POINTER.starts_with(text.as_slice());
+        if is_named && read_small(&entry.path()).is_ok_and(is_pointer) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -214,6 +234,23 @@ mod tests {
             let _ = fs::remove_file(&from);
         }
         assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+    }
+
+    #[test]
+    fn only_pointers_that_a_crash_left_are_cleared() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        write(".git-sandbox-01234567", "");
+        write(".git-sandbox-0123abcd", "gitd");
+        write(".git-sandbox-89abcdef", "gitdir: /a/b\n");
+        write(".git-sandbox-ffffffff", "a user's");
+        write(".git-sandbox-trash", "");
+        write("gitdir", "gitdir: ");
+        clear_from_above(dir.path());
+        let names = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        assert_eq!(names, [".git-sandbox-ffffffff", ".git-sandbox-trash", "gitdir"]);
     }
 
     #[test]

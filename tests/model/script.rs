@@ -81,9 +81,10 @@ impl Script {
                 0 | 4 => format!(
                     "echo {first} >s{id} && git add s{id} && git commit -qm s -- s{id} && w {id} commit"
                 ),
+                // A second start must not write over what the first has written.
                 1 => format!(
-                    "echo {first} >s{id} && git add s{id} && echo {second} >s{id} && w {id} staged && \
-                     w {} file",
+                    "[ ! -e s{id} ] && echo {first} >s{id} && git add s{id} && echo {second} >s{id} && \
+                     w {id} staged && w {} file",
                     id + 1
                 ),
                 2 => format!("mkdir -p made && echo {first} >made/s{id} && w {id} file"),

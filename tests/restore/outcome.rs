@@ -176,6 +176,21 @@ fn of_several_removed_within_a_second_the_newest_comes_back() {
     }
 }
 
+/// A kill while `.git` is written leaves a new file beside the tree.
+#[test]
+fn a_pointer_that_was_never_renamed_keeps_no_sandbox_in_the_trash() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let before = state(&test, &path);
+    rm(&test, "box");
+    let item = trashed(&test).remove(0);
+    write(&item.join(".git-sandbox-0123abcd"), "gitdir: ");
+    test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+    same(&state(&test, &path), &before);
+    assert!(!item.exists());
+    test.run(&["doctor"]).stdout("").stderr("all is well\n").ok();
+}
+
 #[test]
 fn an_id_says_which_one() {
     let test = repository(Format::Files).unwrap();
