@@ -1,6 +1,16 @@
 """Confined commands: session/confine, lifecycle/quarantine."""
 
 BUGS = [
+    ("let the proxy have any number of connections", "src/session/confine/proxy.rs",
+     "if Arc::strong_count(&hosts) > MOST {", "if !BUG && Arc::strong_count(&hosts) > MOST {",
+     "unit:session::confine::proxy"),
+    ("rely on the pin where refs are mirrored", "src/lifecycle/quarantine/pin.rs",
+     "if kept_pack::is_mirrored(&self.repo.config) {",
+     "if !BUG && kept_pack::is_mirrored(&self.repo.config) {",
+     "quarantine::carried::what_a_quarantine_borrows"),
+    ("forget the commits behind tags in a snapshot", "src/lifecycle/quarantine/snapshot.rs",
+     "    if !tags.is_empty() {", "    if !BUG && !tags.is_empty() {",
+     "quarantine::carried::what_only_a_tag"),
     ("take objects without a check", "src/lifecycle/quarantine/import.rs",
      "let check = if self.is_partial() { \"--fsck-objects\" } else { \"--strict\" };", "let check = \"--fix-thin\";",
      "quarantine::hostile"),

@@ -90,6 +90,23 @@ fn a_gc_of_the_repository_takes_nothing_that_a_quarantine_borrows() {
 }
 
 #[test]
+fn what_only_a_tag_object_led_to_survives_a_gc() {
+    let it = Confined::new();
+    let tree = it.test.git(&["rev-parse", "main^{tree}"]);
+    let tagged = it.test.git(&["commit-tree", "-m", "released", &tree]);
+    it.test.git(&["tag", "-a", "-m", "first", "v1", &tagged]);
+    it.test.git(&["tag", "-a", "-m", "second", "v2", "v1"]);
+    it.prepare();
+    let id = |name: &str| it.git(&["rev-parse", "--verify", name]);
+    assert_eq!((id("v1^{commit}"), id("v2^{commit}")), (tagged.clone(), tagged.clone()));
+    let peeled = it.git(&["show-ref", "--dereference", "v2"]);
+    assert_eq!(peeled, format!("{} refs/tags/v2\n{tagged} refs/tags/v2^{{}}", id("v2")));
+    it.test.git(&["tag", "-d", "v1", "v2"]);
+    collect_garbage(&it.test);
+    assert_eq!(it.git(&["cat-file", "-t", &tagged]), "commit");
+}
+
+#[test]
 fn a_second_name_of_the_private_git_dir_is_learned() {
     let (it, side) = filled();
     succeeds(it.test.run(&["rm", "box"]));
