@@ -115,7 +115,8 @@ same folder, branch, index, files, lock and operation. If its branch was moved o
 elsewhere in the meantime, HEAD stays detached at the commit where it was. A repository that was moved
 finds its removed sandboxes again. If the repository is gone, or another one stands in its place, the files
 come back as a plain folder, and that is said; the index, the reflog and the logs of an item of the vault
-stay there.
+stay there. Trash and vault belong to a root: after a change of `sandbox.root`, `git sandbox restore --root
+<root>` lists and brings back what is in those of the old one.
 
 `git sandbox reap` puts away what has been in the trash longer than `sandbox.trashExpiryDays`. Every file
 is read: one that is exactly what its commit has is named by that commit, and every other file, with

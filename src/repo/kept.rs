@@ -109,6 +109,16 @@ pub fn name(id: &str) -> String {
     format!("{KEPT}{id}")
 }
 
+/// The ids of all items that something is kept for.
+pub fn ids(git: &Git, common: &Path) -> Result<BTreeSet<String>> {
+    let words = ["for-each-ref", "--format=%(refname)", KEPT];
+    let listed = git.at(common).look(words).read("list the kept refs")?;
+    let text = String::from_utf8_lossy(&listed);
+    let names = text.lines().filter_map(|name| name.strip_prefix(KEPT));
+    // An item may have refs for tag objects beside its own.
+    Ok(names.map(|name| name.split_once(".tag").map_or(name, |(id, _)| id).to_owned()).collect())
+}
+
 /// Whether this commit is all there is to keep, so that the ref of a new item is the commit itself. Where
 /// refs are in tables a ref of the worktree's own is not changed together with one that all share.
 pub fn is_all(repo: &Repo, held: &Held, head: &str) -> bool {

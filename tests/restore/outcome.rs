@@ -191,6 +191,28 @@ fn a_pointer_that_was_never_renamed_keeps_no_sandbox_in_the_trash() {
     test.run(&["doctor"]).stdout("").stderr("all is well\n").ok();
 }
 
+/// What was put away stays in the vault of the root that was in force then.
+#[test]
+fn after_a_change_of_the_root_the_list_says_that_there_is_more() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("work"), "work\n");
+    rm(&test, "box");
+    let hint = "hint: 1 more is in the trash or vault of another root: git sandbox restore --root <root>\n";
+    assert!(test.run(&["restore"]).output().stderr.is_empty());
+    assert!(test.run(&["reap", "--purge"]).output().status.success());
+    assert!(test.run(&["restore"]).output().stderr.is_empty());
+    test.git(&["config", "sandbox.root", "../elsewhere"]);
+    let nothing = format!("nothing to bring back\n{hint}");
+    test.run(&["restore"]).stdout("").stderr(&nothing).ok();
+    test.run(&["restore", "--json"]).stdout("[]\n").stderr("").ok();
+    let root = path.parent().unwrap().parent().unwrap().to_str().unwrap().to_owned();
+    let restored = test.run(&["restore", "--root", &root, "box"]).output();
+    assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
+    assert_eq!(fs::read_to_string(path.join("work")).unwrap(), "work\n");
+    test.run(&["restore"]).stdout("").stderr("nothing to bring back\n").ok();
+}
+
 #[test]
 fn an_id_says_which_one() {
     let test = repository(Format::Files).unwrap();

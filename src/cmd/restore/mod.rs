@@ -3,6 +3,7 @@
 mod found;
 mod table;
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -21,7 +22,7 @@ use crate::lifecycle::trash::attach::Attached;
 use crate::lifecycle::trash::put_away::{self, Unpacked};
 use crate::lifecycle::trash::{self, orphan};
 use crate::lifecycle::vault::Vault;
-use crate::repo::{Repo, name};
+use crate::repo::{Repo, kept, name};
 use crate::sandbox::all_repos::Everywhere;
 use crate::sandbox::journal::Journal;
 use crate::sandbox::named;
@@ -56,8 +57,30 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if args.has(&NAMES) {
         return names(args, &found, *out);
     }
+    let elsewhere = if args.has(&JSON) { 0 } else { elsewhere(&here, &found)? };
     let period = AfterRemoval::read(&here.repo.config)?.trash;
-    list(args, &found.into_iter().map(|found| (found, period)).collect::<Vec<_>>(), *out)
+    let found: Vec<_> = found.into_iter().map(|found| (found, period)).collect();
+    let code = list(args, &found, *out)?;
+    if elsewhere > 0 {
+        let are = if elsewhere == 1 { "is" } else { "are" };
+        out.hint(&format!(
+            "{elsewhere} more {are} in the trash or vault of another root: git sandbox restore --root <root>"
+        ));
+    }
+    Ok(code)
+}
+
+/// How many removed sandboxes this repository keeps commits for that are neither in the trash nor in the
+/// vault of the root in force.
+fn elsewhere(here: &Here, found: &[Found]) -> Result<usize> {
+    let mut known: HashSet<String> = found.iter().map(|found| found.journal().id.clone()).collect();
+    known.extend(trash::items(&here.repo, &here.place).into_iter().filter_map(|item| match item {
+        Ok(item) => Some(item.journal.id),
+        Err(Error::Damaged { name, .. }) => Some(name),
+        Err(_) => None,
+    }));
+    let kept = kept::ids(&here.repo.git, &here.repo.common)?;
+    Ok(kept.iter().filter(|id| !known.contains(*id)).count())
 }
 
 /// Everything that can be brought back of one repository, the newest first.
