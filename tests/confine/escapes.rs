@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use crate::fixture::cell::{Cell, ESCAPED};
 use crate::fixture::diff::same;
 use crate::fixture::process::finished;
+use crate::fixture::tools::have;
 
 const FULL: &str = "--confine=full";
 const LEVELS: [&str; 2] = [FULL, "--confine=landlock"];
@@ -372,4 +373,28 @@ fn a_folder_as_stdin_is_refused() {
          error: cannot confine the command: descriptor 0 leads to a folder\n"
     );
     assert_eq!(output.status.code(), Some(1));
+}
+
+/// Other users cannot read them anyway.
+#[test]
+fn secrets_of_the_system_are_hidden_from_root_too() {
+    if !have("bwrap") {
+        return;
+    }
+    let test = crate::fixture::Test::new();
+    let folder = test.new_sandbox(&["box"]);
+    let script =
+        "{ cat /etc/shadow; ls -A /etc/ssl/private; } >told 2>/dev/null; cat /etc/passwd >open";
+    let run = |level: &[&str]| {
+        let words = [&["run"], level, &["box", "--", "sh", "-c", script]].concat();
+        let output = test.run(&words).output();
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+        assert!(!read("open").is_empty());
+        read("told")
+    };
+    assert_eq!(run(&[FULL]), "");
+    if test.am_root() {
+        assert_ne!(run(&[]), "", "nothing is hidden");
+    }
 }

@@ -1,6 +1,13 @@
 """Confined commands: session/confine, lifecycle/quarantine."""
 
 BUGS = [
+    ("show root the secrets of the system", "src/session/confine/secrets.rs",
+     "        true => below(Path::new(SETTINGS)),",
+     "        true if BUG => Vec::new(),\n        true => below(Path::new(SETTINGS)),",
+     "confine::escapes::secrets_of_the_system"),
+    ("take a folder that others may only enter for open", "src/session/confine/secrets.rs",
+     "() if meta.is_dir() && is(ENTER) =>", "() if meta.is_dir() && is(if BUG { 0o001 } else { ENTER }) =>",
+     "unit:session::confine::secrets"),
     ("let the proxy have any number of connections", "src/session/confine/proxy.rs",
      "if Arc::strong_count(&hosts) > MOST {", "if !BUG && Arc::strong_count(&hosts) > MOST {",
      "unit:session::confine::proxy"),

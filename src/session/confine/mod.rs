@@ -24,6 +24,7 @@ pub mod machine;
 mod mounts;
 mod policy;
 mod proxy;
+mod secrets;
 pub mod settings;
 mod wish;
 

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::policy::Policy;
+use super::secrets::{self, Secret};
 use super::wish::{Places, Wish};
 use crate::sandbox::record::Network;
 
@@ -90,6 +91,10 @@ impl View {
             mount(Path::new("/run"), Shows::Nothing),
         ];
         mounts.extend(SYSTEM.iter().filter_map(|path| system(Path::new(path))));
+        mounts.extend(secrets::all().into_iter().map(|secret| match secret {
+            Secret::File(at) => Mount { at, shows: Shows::Read("/dev/null".into()) },
+            Secret::Folder(at) => Mount { at, shows: Shows::Nothing },
+        }));
         mounts.extend(SCRATCH.iter().map(|path| mount(Path::new(path), Shows::Scratch)));
         if wish.network == Network::On {
             mounts.extend(system(Path::new(RESOLVER)));
@@ -281,7 +286,8 @@ mod tests {
         while let Some(option) = words.next() {
             let count = if option.ends_with("bind") || option == "--symlink" { 2 } else { 1 };
             let paths: Vec<&str> = words.by_ref().take(count).collect();
-            if !SYSTEM.contains(paths.last().unwrap()) {
+            let at = paths.last().unwrap();
+            if !SYSTEM.contains(at) && !at.starts_with("/etc/") {
                 lines.push(format!("{option} {}", paths.join(" ")));
             }
         }
@@ -343,7 +349,7 @@ mod tests {
         view.grant(&mut policy);
         let told = |paths: &[PathBuf]| {
             let paths = paths.iter().map(|path| path.to_str().unwrap());
-            let paths = paths.filter(|path| !SYSTEM.contains(path));
+            let paths = paths.filter(|path| !SYSTEM.contains(path) && !path.starts_with("/etc/"));
             let mut paths: Vec<String> =
                 paths.map(|path| path.replace(top.to_str().unwrap(), "")).collect();
             paths.sort();
