@@ -40,7 +40,7 @@ pub fn of(git: &Git) -> Result<Snapshot> {
     let (mut snapshot, tags) = listed_refs(&listed);
     if !tags.is_empty() {
         let words = ["cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer"];
-        let questions: String = tags.iter().map(|id| format!("{id}^{{}}\n")).collect();
+        let questions = tags.iter().fold(String::new(), |text, id| text + id + "^{}\n");
         let answer = git.look(words).ask_with(questions.into_bytes())?;
         let peeled = answer.ok().then(|| peeled(&tags, &answer.stdout)).flatten();
         let peeled =
@@ -169,20 +169,20 @@ mod tests {
 
     #[test]
     fn refs_go_through_a_file_and_come_back() {
-        let [a, b, c, d, e, f] = ["a", "b", "c", "d", "e", "f"].map(id);
+        let [first, tag, blob, other, left_out, second] = ["a", "b", "c", "d", "e", "f"].map(id);
         let listed = format!(
-            "{a} commit refs/heads/x\n{b} tag refs/tags/v\n{c} blob refs/tags/w\n{d} tag refs/tags/u\n\
-             {a} commit refs/sandbox/kept/y\n{e} tag refs/worktree/z\n"
+            "{first} commit refs/heads/x\n{tag} tag refs/tags/v\n{blob} blob refs/tags/w\n{other} tag refs/tags/u\n\
+             {first} commit refs/sandbox/kept/y\n{left_out} tag refs/worktree/z\n"
         );
         let (mut snapshot, tags) = listed_refs(listed.as_bytes());
-        assert_eq!(tags, BTreeSet::from([b.clone(), d.clone()]));
-        assert_eq!(snapshot.commits, BTreeSet::from([a.clone()]));
-        let answer = format!("{f} commit\n{c} blob\n");
+        assert_eq!(tags, BTreeSet::from([tag.clone(), other.clone()]));
+        assert_eq!(snapshot.commits, BTreeSet::from([first.clone()]));
+        let answer = format!("{second} commit\n{blob} blob\n");
         snapshot.peel(&peeled(&tags, answer.as_bytes()).unwrap());
-        assert_eq!(snapshot.commits, BTreeSet::from([a.clone(), f.clone()]));
+        assert_eq!(snapshot.commits, BTreeSet::from([first.clone(), second.clone()]));
         let text = packed(&snapshot.refs);
         let wanted = format!(
-            "{HEADER}{a} refs/heads/x\n{d} refs/tags/u\n^{c}\n{b} refs/tags/v\n^{f}\n{c} refs/tags/w\n"
+            "{HEADER}{first} refs/heads/x\n{other} refs/tags/u\n^{blob}\n{tag} refs/tags/v\n^{second}\n{blob} refs/tags/w\n"
         );
         assert_eq!(text, wanted);
         assert_eq!(parse(&text), snapshot.refs);
