@@ -356,7 +356,8 @@ impl Play<'_> {
             let forgot = self.world.forgot.get();
             let wanted = |token: &Token| {
                 let is_told = match token.place {
-                    Place::Ignored => kept,
+                    // The vault has the objects of a quarantine as files: they are seen once it is back.
+                    Place::Ignored | Place::Walls => kept,
                     Place::Log => !forgot,
                     _ => true,
                 };
