@@ -1,6 +1,7 @@
 //! `sandbox.teardown`: commands that run in a sandbox before it goes.
 
 use crate::fixture::Test;
+use crate::fixture::process::{gone, kill, line_of};
 use crate::fixture::time::set_day;
 use crate::fixture::trash::trashed;
 
@@ -92,4 +93,31 @@ fn what_a_teardown_leaves_there_is_work_too() {
         .stderr("removed 'box' (1 uncommitted change); undo with: git sandbox restore box-ID\n")
         .ok();
     assert!(trashed(&test)[0].join("tree/dump").exists());
+}
+
+#[test]
+fn a_process_that_a_teardown_leaves_there_keeps_it() {
+    let test = Test::new();
+    let daemon = "sleep 600 >/dev/null 2>&1 & echo $! >\"$HOME/pid\"";
+    test.git(&["config", "sandbox.teardown", daemon]);
+    let path = test.new_sandbox(&["box"]);
+    let output = test.run(&["rm", "--force", "box"]).output();
+    let pid = line_of(&test.home.join("pid")).trim_end().to_owned();
+    kill("KILL", &pid);
+    gone(pid.parse().unwrap());
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        format!(
+            "error: cannot remove 'box': in use by {pid} sleep\n\
+             hint: to end what was started there: git sandbox stop --rm box\n\
+             hint: to move it to the trash as it is: git sandbox rm --force --force box\n"
+        )
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(path.join("file").exists() && trashed(&test).is_empty());
+    test.git(&["config", "--unset", "sandbox.teardown"]);
+    test.run(&["rm", "box"])
+        .stderr("removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n")
+        .ok();
+    assert!(!path.exists());
 }
