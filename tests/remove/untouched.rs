@@ -172,6 +172,11 @@ fn every_trace_of_work_is_found() {
             "git init -q dir/deep; git -C dir/deep commit -q --allow-empty -m x",
             "unsaved work in 'dir/deep'",
         ),
+        (
+            "repository-apart-from-its-folder",
+            "git init -q --separate-git-dir ~/apart dir/deep; git -C dir/deep commit -q --allow-empty -m x",
+            "unsaved work in 'dir/deep'",
+        ),
         ("new-folder", "mkdir more; echo x >more/new", ONE),
         (
             "file-for-folder",
