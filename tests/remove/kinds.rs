@@ -32,8 +32,8 @@ kinds! {
     files Files:
         nothing staged unstaged staged_then_overwritten untracked ignored executable_bit symlinks
         empty_folders intent_to_add assume_unchanged skip_worktree deleted renamed merge
-        merge_of_a_url cherry_pick revert rebase rebase_with_autostash am bisect detached
-        only_in_the_reflog private_refs private_tag private_tag_of_head private_blob fetched sparse nested
+        merge_of_a_url cherry_pick cherry_pick_of_a_deleted_branch revert rebase rebase_with_autostash am bisect
+        detached only_in_the_reflog private_refs private_tag private_tag_of_head private_blob fetched sparse nested
         nested_in_ignored
         nested_with_nothing_of_its_own nested_hidden_edit nested_only_in_the_reflog nested_unreachable
         nested_corrupt bare_in_ignored submodule_commit
