@@ -9,7 +9,7 @@ use crate::fixture::Test;
 use crate::fixture::files::write;
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::run::succeeds;
-use crate::fixture::state::{collect_garbage, kept, private_anywhere};
+use crate::fixture::state::{collect_garbage, is_registered, kept, private_anywhere};
 use crate::fixture::trash::{only_one, trashed};
 
 /// A removed sandbox without a branch. Its commit is kept for it alone, and with `amended` one more that
@@ -53,6 +53,54 @@ fn a_second_keep_adds_to_the_first() {
         succeeds(test.run(&["restore", "box"]));
         assert_eq!(test.git_in(&test.at("box"), &["rev-parse", "HEAD"]), late);
     }
+}
+
+#[test]
+fn a_second_keep_holds_what_was_staged_at_the_first() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("staged"), "staged only here\n");
+    test.git_in(&path, &["add", "staged"]);
+    let blob = test.git_in(&path, &["rev-parse", ":staged"]);
+    write(&path.join("staged"), "and edited\n");
+    succeeds(test.run(&["rm", "--force", "box"]));
+    test.git_in(&only_one(&test).join("tree"), &["reset", "--quiet"]);
+    succeeds(test.run(&["reap", "--purge"]));
+    assert!(trashed(&test).is_empty());
+    collect_garbage(&test);
+    assert_eq!(test.git(&["cat-file", "blob", &blob]), "staged only here");
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(fs::read_to_string(path.join("staged")).unwrap(), "and edited\n");
+}
+
+/// From then on nothing in it seems to have changed.
+#[test]
+fn a_commit_that_is_made_in_the_trash_after_a_crash_of_rm_is_kept() {
+    let mut seen = 0;
+    for step in 1..40 {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        assert!(test.run(&["rm", "box"]).crashes_at(step), "it never came to its end");
+        if path.exists() || is_registered(&test.app(), "box") {
+            continue;
+        }
+        let journal = fs::read_to_string(only_one(&test).join("journal.json")).unwrap();
+        if journal.contains("\"trashed\"") {
+            return assert!(seen > 0, "it never died in between");
+        }
+        seen += 1;
+        let late = test.git(&["commit-tree", "-p", "main", "-m", "late", "main^{tree}"]);
+        let private = format!("--git-dir={}", private_anywhere(&test.app(), "box").display());
+        test.git(&[&private, "update-ref", "HEAD", &late]);
+        succeeds(test.run(&["new", "other"]));
+        succeeds(test.run(&["reap", "--purge"]));
+        assert!(trashed(&test).is_empty());
+        collect_garbage(&test);
+        assert_eq!(test.git(&["cat-file", "-t", &late]), "commit", "{step}");
+        succeeds(test.run(&["restore", "box"]));
+        assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), late);
+    }
+    panic!("it never completed");
 }
 
 #[test]
