@@ -196,6 +196,21 @@ fn large_files_are_streamed() {
     assert_eq!(world.stored(), ["tree/new", "tree/other"]);
 }
 
+/// Files up to some size are held in memory, larger ones are not.
+#[test]
+fn files_of_about_the_size_from_which_they_are_streamed_come_back() {
+    for size in [(1 << 20) - 1, 1 << 20, (1 << 20) + 1] {
+        let world = World::with(&[], |app| {
+            super::write(&app.join("same"), vec![b'a'; size]);
+            super::write(&app.join("other"), vec![b'b'; size]);
+        });
+        world.write("other", vec![b'c'; size]);
+        world.write("new", vec![b'd'; size]);
+        world.round_trip();
+        assert_eq!(world.stored(), ["tree/new", "tree/other"], "{size}");
+    }
+}
+
 #[test]
 fn sockets_and_fifos_are_named_and_dropped() {
     let world = World::new();
