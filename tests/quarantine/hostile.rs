@@ -160,8 +160,11 @@ fn config_hooks_and_attributes_of_a_quarantine_run_nothing() {
 
 #[test]
 fn symlinks_in_a_quarantine_are_not_followed() {
-    for part in ["refs", "objects", "objects/info", "logs", "worktrees"] {
+    let top = ["refs", "objects", "objects/info", "logs", "worktrees"];
+    let below = ["refs/heads", "logs/refs/heads", "worktrees/box", "worktrees/box/logs"];
+    for part in top.into_iter().chain(below) {
         let it = Confined::new();
+        let part = &part.replace("box", it.private().file_name().unwrap().to_str().unwrap());
         let before = it.outside("box");
         it.commit("one", "1\n");
         let victim = it.test.home.join("victim");
