@@ -36,6 +36,20 @@ fn commits_and_staged_files_are_taken_over() {
     }
 }
 
+/// It would be staged as an empty file.
+#[test]
+fn a_file_that_is_only_meant_to_be_added_is_not_staged_outside() {
+    let it = Confined::new();
+    write(&it.path.join("a"), "staged\n");
+    it.git(&["add", "a"]);
+    write(&it.path.join("new"), "new\n");
+    it.git(&["add", "--intent-to-add", "new"]);
+    assert_eq!(it.look(), "");
+    assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "M  a\n?? new");
+    assert_eq!(it.git(&["status", "--short"]), "M  a\n A new");
+    assert_eq!(fs::read_to_string(it.path.join("new")).unwrap(), "new\n");
+}
+
 #[test]
 fn nothing_is_taken_where_nothing_was_done() {
     let it = Confined::new();
