@@ -73,6 +73,8 @@ fn a_pointer_that_was_replaced_is_put_back_and_told() {
     for (script, is_folder) in [
         ("echo 'gitdir: /elsewhere' >.git", false),
         ("rm .git; mkdir .git; echo x >.git/config", true),
+        // It reads like the pointer, until the command that runs next writes something else there.
+        ("mv .git mine; ln -s mine .git", false),
     ] {
         let output = cell.confined(&["--confine=landlock"], script);
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -80,6 +82,7 @@ fn a_pointer_that_was_replaced_is_put_back_and_told() {
         let told = stderr.strip_prefix(SAID).and_then(|rest| rest.strip_prefix(lead));
         let aside = told.unwrap_or_else(|| panic!("{stderr}")).split('\'').next().unwrap();
         assert_eq!(std::path::Path::new(aside).is_dir(), is_folder);
+        assert!(pointer.symlink_metadata().unwrap().is_file());
         assert_eq!(fs::read(&pointer).unwrap(), before);
     }
 }
