@@ -157,4 +157,10 @@ BUGS = [
     ("delete a branch because it is its own base", "src/lifecycle/remove.rs",
      "filter(|base| OsStr::new(&base.branch.name) != full)", "filter(|base| BUG || OsStr::new(&base.branch.name) != full)",
      "remove::branch::a_branch_that_is_its_own"),
+    ("overlook a process that a teardown has started", "src/lifecycle/remove.rs",
+     "facts = facts::facts(self.repo(), self.worktrees, sandbox, &Processes::lazily());",
+     "let fresh = Processes::lazily();\n"
+     "            let seen = if BUG { self.processes } else { &fresh };\n"
+     "            facts = facts::facts(self.repo(), self.worktrees, sandbox, seen);",
+     "remove::teardown::a_process"),
 ]

@@ -203,4 +203,8 @@ BUGS = [
     ("delete from the vault without being told", "src/sandbox/retention.rs",
      "            vault: period(\"sandbox.vaultExpiryDays\", None)?,\n",
      "            vault: period(\"sandbox.vaultExpiryDays\", BUG.then(|| TimeDelta::days(90)))?,\n", "trash::kept::the_vault"),
+    ("overlook a repository inside whose git dir is elsewhere", "src/sandbox/pristine.rs",
+     "(b\".git\", FileType::RegularFile) if folder.path.is_empty() => {}",
+     "(b\".git\", FileType::RegularFile) if BUG || folder.path.is_empty() => {}",
+     "remove::untouched::every_trace"),
 ]
