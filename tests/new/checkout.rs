@@ -305,3 +305,17 @@ fn settings_of_the_users_own_stay_when_a_checkout_fails() {
     let settings = test.git(&["config", "--get-regexp", "^branch\\.feature\\."]);
     assert_eq!(settings, "branch.feature.rebase true");
 }
+
+/// Without a terminal there is none, however long it takes; with one git's own.
+#[test]
+fn progress_is_for_terminals() {
+    let test = Test::new();
+    let run = test.run(&["new", "box"]).env("GIT_PROGRESS_DELAY", "0");
+    run.stdout("$ROOT/box\n").stderr("created sandbox 'box': new branch 'box' from 'main'\n").ok();
+    let plain = ["reset", "--hard", "--no-recurse-submodules"];
+    fs::remove_file(test.app().join("file")).unwrap();
+    let mut git = test.command("git", &test.app());
+    let told = finished(git.args(plain).env("GIT_PROGRESS_DELAY", "0"));
+    let told = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(told.contains("Updating files"), "git tells nothing by itself: {told}");
+}

@@ -1,6 +1,10 @@
 """Making and renaming: lifecycle/{create,recover,spare,rename}."""
 
 BUGS = [
+    ("tell progress where no terminal shows it", "src/lifecycle/create/checkout.rs",
+     "let quiet = (!std::io::stderr().is_terminal()).then_some(\"--quiet\");",
+     "let quiet = (!BUG && !std::io::stderr().is_terminal()).then_some(\"--quiet\");",
+     "new::checkout::progress_is_for_terminals"),
     ("delete a branch on rollback that was there before", "src/lifecycle/create/register.rs",
      "        undo.folder = Some(path.clone());\n",
      "        undo.folder = Some(path.clone());\n        if BUG {\n"

@@ -108,7 +108,9 @@ impl Fill<'_> {
     /// Has git write what is not there yet, in parallel where the user has not decided otherwise.
     fn reset_on(&self, git: &Git) -> Result<()> {
         let words = ["reset", "--hard", "--no-recurse-submodules"];
-        let reset = git.call(self.options()).args(words).show()?;
+        // git tells its progress here whether or not a terminal shows it.
+        let quiet = (!std::io::stderr().is_terminal()).then_some("--quiet");
+        let reset = git.call(self.options()).args(words).args(quiet).show()?;
         signals::check()?;
         if !reset.ok() {
             return Err(Error::Git { doing: "check the files out".into(), why: reset.why() });
