@@ -1,6 +1,9 @@
 """What lies in the trash and in the vault: lifecycle/{trash,vault}."""
 
 BUGS = [
+    ("leave a private git dir behind whose pin was deleted first", "src/lifecycle/trash/mod.rs",
+     "    (deleting && is_folder).then_some(private)", "    (!BUG && deleting && is_folder).then_some(private)",
+     "trash::put_away::a_deletion_that_was_interrupted"),
     ("leave a pointer that was never renamed beside a removed sandbox", "src/sandbox/journal.rs",
      "        file::clear_from_above(folder);", "        if !BUG { file::clear_from_above(folder); }",
      "restore::outcome::a_pointer_that_was_never_renamed"),

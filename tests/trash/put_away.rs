@@ -230,10 +230,50 @@ fn a_crash_at_any_step_of_putting_away_loses_nothing() {
         }
         succeeds(reap(&test, 15, &[]));
         assert!(trashed(&test).is_empty(), "step {step}");
+        assert_eq!(privates(&test), Vec::<PathBuf>::new(), "step {step}");
         succeeds(test.run(&["restore", "box"]));
         same(&state(&test, &path), &before);
     }
     panic!("more than {MANY} steps");
+}
+
+/// Private git dirs that are not in git's registry.
+fn privates(test: &Test) -> Vec<PathBuf> {
+    let entries = fs::read_dir(test.app().join(".git/sandbox")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
+}
+
+/// The pin says to which item a private git dir belongs. Which of the files goes first is the file
+/// system's to say.
+#[test]
+fn a_deletion_that_was_interrupted_when_the_pin_was_gone_goes_on() {
+    let mut seen = 0;
+    for words in [&[][..], &["--purge", "box"]] {
+        for step in 1..MANY {
+            let (test, path, before) = removed(Format::Files, edits).unwrap();
+            if !reap(&test, 15, words).crashes_at(step) {
+                break;
+            }
+            let text =
+                trashed(&test).first().map(|item| fs::read_to_string(item.join("journal.json")));
+            let is_deleting = text.is_some_and(|text| {
+                text.is_ok_and(|text| text.contains("\"put-away\"") || text.contains("\"purging\""))
+            });
+            let Some(private) = privates(&test).pop().filter(|_| is_deleting) else { continue };
+            let _ = fs::remove_file(private.join("locked"));
+            seen += 1;
+            succeeds(reap(&test, 15, words));
+            assert!(trashed(&test).is_empty(), "step {step}");
+            assert_eq!(privates(&test), Vec::<PathBuf>::new(), "step {step}");
+            if words.is_empty() {
+                succeeds(test.run(&["restore", "box"]));
+                same(&state(&test, &path), &before);
+            } else {
+                test.run(&["restore"]).stderr("nothing to bring back\n").ok();
+            }
+        }
+    }
+    assert!(seen > 2, "{seen}");
 }
 
 #[test]

@@ -97,12 +97,21 @@ pub fn items(repo: &Repo, place: &Place) -> Vec<Result<Item>> {
         };
         let ours = journal.common.as_ref() == Some(&repo.common);
         if ours && seen.insert(journal.id.clone()) {
-            items.push(Ok(Item { at, private: None, journal }));
+            items.push(Ok(Item { at, private: half_deleted(&repo.common, &journal), journal }));
         }
     }
     let removed = |item: &Result<Item>| item.as_ref().ok().map(|item| item.journal.removed.clone());
     items.sort_by_key(|item| std::cmp::Reverse(removed(item)));
     items
+}
+
+/// The private git dir of an item whose deletion was interrupted when the pin that names the item was gone
+/// already.
+fn half_deleted(common: &Path, journal: &Journal) -> Option<PathBuf> {
+    let private = private_home(common).join(&journal.id);
+    let is_folder = private.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    let deleting = matches!(journal.stage, Stage::PutAway | Stage::Purging);
+    (deleting && is_folder).then_some(private)
 }
 
 /// Every private git dir outside of git's registry. A name with a dot first is one that is still on
