@@ -234,6 +234,11 @@ fn has_ref(common: &Path, id: &str) -> Option<bool> {
     Some(common.join(&name).is_file() || packed.lines().any(line))
 }
 
+/// The commit that is kept for `id` now.
+pub fn current(git: &Git, common: &Path, id: &str) -> Result<Option<String>> {
+    commit_at(&git.at(common), id)
+}
+
 /// The commit at the ref of `id`. Git runs in the common dir.
 fn commit_at(git: &Git, id: &str) -> Result<Option<String>> {
     if has_ref(git.dir(), id) == Some(false) {

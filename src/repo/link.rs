@@ -84,7 +84,7 @@ pub fn move_submodules(
 ) -> Result<()> {
     for name in module_dirs(&private.at.join("modules")) {
         let below = |private: &Path| private.join("modules").join(&name);
-        let Some((config, value)) = worktree_setting(git, &below(private.at)) else { continue };
+        let Some((config, value)) = worktree_setting(git, &below(private.at))? else { continue };
         let was = tidy(&below(before.0).join(&value));
         let Ok(inside) = was.strip_prefix(before.1) else { continue };
         let (git_dir, checkout) = (below(private.named), folder.named.join(inside));
@@ -124,14 +124,25 @@ pub fn module_dirs(modules: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The file that has `core.worktree` of a submodule, and its value.
-fn worktree_setting(git: &Git, git_dir: &Path) -> Option<(PathBuf, PathBuf)> {
-    ["config", "config.worktree"].iter().map(|name| git_dir.join(name)).find_map(|config| {
+/// The file that has `core.worktree` of a submodule, and its value. A git that fails is no answer: the
+/// pointers of the submodule would stay as they were.
+fn worktree_setting(git: &Git, git_dir: &Path) -> Result<Option<(PathBuf, PathBuf)>> {
+    for config in ["config", "config.worktree"].map(|name| git_dir.join(name)) {
         let call = git.call(["config", "--file"]).arg(&config).args(["--get", "core.worktree"]);
-        let value = call.ask().ok().filter(crate::git::Answer::ok)?.stdout;
-        let value = value.strip_suffix(b"\n").unwrap_or(&value);
-        Some((config, PathBuf::from(OsStr::from_bytes(value))))
-    })
+        let answer = call.ask()?;
+        match answer.code {
+            Some(0) => {
+                let value = answer.stdout.strip_suffix(b"\n").unwrap_or(&answer.stdout);
+                return Ok(Some((config, PathBuf::from(OsStr::from_bytes(value)))));
+            }
+            Some(1) => {}
+            _ => {
+                let doing = "read where a submodule is".to_owned();
+                return Err(Error::Git { doing, why: answer.why() });
+            }
+        }
+    }
+    Ok(None)
 }
 
 pub fn entry_says(entry: &Path, path: &Path) -> bool {

@@ -283,16 +283,19 @@ impl Repo {
         }
     }
 
-    /// The folder that each private git dir says it belongs to.
+    /// The folder that each private git dir says it belongs to. Where two name the same folder, one that the
+    /// folder does not name, in whatever order they are read: then both are damaged, and neither is acted on.
     fn entries(&self) -> HashMap<PathBuf, PathBuf> {
-        let Ok(folders) = std::fs::read_dir(self.common.join("worktrees")) else {
-            return HashMap::new();
-        };
-        let pairs = folders.flatten().filter_map(|folder| {
-            let entry = folder.path();
-            Some((entry_points_to(&entry)?, entry))
-        });
-        pairs.collect()
+        let mut found = HashMap::new();
+        let folders = std::fs::read_dir(self.common.join("worktrees"));
+        for entry in folders.into_iter().flatten().flatten().map(|folder| folder.path()) {
+            let Some(path) = entry_points_to(&entry) else { continue };
+            let is_named = || link::folder_points_to(&path).as_ref() == Some(&entry);
+            if !found.contains_key(&path) || !is_named() {
+                found.insert(path, entry);
+            }
+        }
+        found
     }
 }
 

@@ -1,6 +1,12 @@
 """Refs, pointers, files, locks: repo/*, git/index, sys/*."""
 
 BUGS = [
+    ("believe the entry that a folder names where two name the folder", "src/repo/mod.rs",
+     "if !found.contains_key(&path) || !is_named() {", "if BUG && is_named() || !BUG && (!found.contains_key(&path) || !is_named()) {",
+     "hostile::pointers::an_entry_that_names_another_sandbox"),
+    ("take a git that fails for a submodule without a folder", "src/repo/link.rs",
+     "            Some(1) => {}\n            _ => {\n                let doing = \"read where", "            Some(1) => {}\n            _ if BUG => {}\n            _ => {\n                let doing = \"read where",
+     "restore::outcome::a_restore_that_cannot_read_where"),
     ("skip the journal sync", "src/sys/file.rs",
      "file.write_all(bytes).and_then(|()| file.sync_all());", "file.write_all(bytes).and_then(|()| if BUG { Ok(()) } else { file.sync_all() });",
      "remove::power"),

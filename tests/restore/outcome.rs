@@ -340,6 +340,26 @@ fn a_submodule_follows_to_another_name() {
     assert_eq!(test.git_in(&test.at("two/sub"), &["status", "--porcelain"]), " M file");
 }
 
+/// A git that fails does not say that there is no submodule.
+#[test]
+fn a_restore_that_cannot_read_where_a_submodule_is_is_completed_later() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    crate::fixture::work::submodule(&test, &path);
+    let before = state(&test, &path);
+    rm(&test, "box");
+    let git = test.fake_git(
+        "case \" $* \" in *' --get core.worktree '*) exit 128 ;; esac\nexec \"$GIT\" \"$@\"",
+    );
+    let failed = test.program(&test.app(), &["restore", "box"]).env("PATH", git).output();
+    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert_eq!(failed.status.code(), Some(1), "{said}");
+    assert!(said.contains("cannot read where a submodule is: "), "{said}");
+    let again = test.run(&["restore", "box"]).output();
+    assert!(again.status.success() || path.exists(), "{}", String::from_utf8_lossy(&again.stderr));
+    same(&state(&test, &path), &before);
+}
+
 #[test]
 fn a_submodule_is_not_taken_for_the_one_that_stands_in_its_place() {
     let test = repository(Format::Files).unwrap();

@@ -314,6 +314,33 @@ fn a_copy_of_a_repository_leaves_what_was_removed_to_the_original() {
     same(&state(&test, &path), &before);
 }
 
+/// A git that is killed once it has moved the ref leaves a journal that names the commit before.
+#[test]
+fn a_kept_ref_that_is_newer_than_its_journal_has_lost_nothing() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("staged"), "staged\n");
+    test.git_in(&path, &["add", "staged"]);
+    let before = state(&test, &path);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let refs = test.git(&["for-each-ref", "--format=%(refname)", "refs/sandbox/kept"]);
+    let name = refs.trim_end();
+    let old = test.git(&["rev-parse", name]);
+    let text = test.git(&["cat-file", "commit", &old]);
+    let mut words = vec!["commit-tree", "-m", text.split_once("\n\n").unwrap().1];
+    let parents = text.lines().filter_map(|line| line.strip_prefix("parent "));
+    words.extend(parents.flat_map(|parent| ["-p", parent]));
+    let tree = format!("{old}^{{tree}}");
+    words.push(&tree);
+    let new = test.git(&words);
+    assert_ne!(new, old);
+    test.git(&["update-ref", name, &new]);
+    collect_garbage(&test);
+    test.run(&["doctor"]).stdout("").stderr("all is well\n").ok();
+    succeeds(test.run(&["restore", "box"]));
+    same(&state(&test, &path), &before);
+}
+
 #[test]
 fn commits_that_a_user_deleted_with_their_ref_are_told_of() {
     let test = repository(Format::Files).unwrap();

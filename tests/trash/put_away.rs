@@ -243,6 +243,24 @@ fn privates(test: &Test) -> Vec<PathBuf> {
     entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect()
 }
 
+/// It was named, and is listed no more.
+#[test]
+fn a_purge_by_name_that_was_interrupted_is_completed_by_the_next_reap() {
+    for step in 1..MANY {
+        let (test, path, _) = removed(Format::Files, edits).unwrap();
+        if !reap(&test, 15, &["--purge", "box"]).crashes_at(step) {
+            assert!(step > 3, "only {step} steps");
+            return;
+        }
+        succeeds(reap(&test, 1, &[]));
+        assert!(trashed(&test).is_empty() && !path.exists(), "step {step}");
+        assert_eq!((privates(&test), kept(&test)), (Vec::new(), String::new()), "step {step}");
+        test.run(&["restore"]).stderr("nothing to bring back\n").ok();
+        assert_eq!(test.branches(), ["box", "main"]);
+    }
+    panic!("more than {MANY} steps");
+}
+
 /// The pin says to which item a private git dir belongs. Which of the files goes first is the file
 /// system's to say.
 #[test]

@@ -46,7 +46,12 @@ impl Doctor<'_> {
     fn lost(&mut self, here: &Here) -> Result<()> {
         for item in trash::items(&here.repo, &here.place).into_iter().flatten() {
             let Some(commit) = &item.journal.kept else { continue };
-            if item.private.is_some() && !kept::has(&here.repo.git, &here.repo.common, commit)? {
+            let (git, common) = (&here.repo.git, &here.repo.common);
+            let has = |commit: &String| kept::has(git, common, commit);
+            // The ref may be newer: a git was killed before the journal could be written.
+            let now = kept::current(git, common, &item.journal.id)?;
+            let is_lost = || Ok(!has(commit)? && !now.as_ref().map_or(Ok(false), has)?);
+            if item.private.is_some() && is_lost()? {
                 let why = "the repository lost the commits that were kept for it";
                 self.find("kept", &item.at, why, None);
                 let files = item.tree().to_string_lossy().into_owned();

@@ -61,6 +61,13 @@ impl Reaper<'_> {
         }
         for item in &items {
             let stage = &item.journal.stage;
+            if *stage == Stage::Purging && lock.is_some() {
+                // It was named before; only the deletion was interrupted.
+                let purged = self.purge(item, true, out, || holder.purge(item))?;
+                if purged && vault.has(&item.journal.id)? {
+                    vault.purge(&item.journal.id)?;
+                }
+            }
             if !matches!(stage, Stage::Trashed | Stage::PutAway) {
                 continue;
             }

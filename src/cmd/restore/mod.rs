@@ -57,7 +57,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     if args.has(&NAMES) {
         return names(args, &found, *out);
     }
-    let elsewhere = if args.has(&JSON) { 0 } else { elsewhere(&here, &found)? };
+    let elsewhere = if args.has(&JSON) { 0 } else { elsewhere(&here, &found, *out)? };
     let period = AfterRemoval::read(&here.repo.config)?.trash;
     let found: Vec<_> = found.into_iter().map(|found| (found, period)).collect();
     let code = list(args, &found, *out)?;
@@ -72,13 +72,20 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
 
 /// How many removed sandboxes this repository keeps commits for that are neither in the trash nor in the
 /// vault of the root in force.
-fn elsewhere(here: &Here, found: &[Found]) -> Result<usize> {
+fn elsewhere(here: &Here, found: &[Found], out: Out) -> Result<usize> {
     let mut known: HashSet<String> = found.iter().map(|found| found.journal().id.clone()).collect();
     known.extend(trash::items(&here.repo, &here.place).into_iter().filter_map(|item| match item {
         Ok(item) => Some(item.journal.id),
         Err(Error::Damaged { name, .. }) => Some(name),
         Err(_) => None,
     }));
+    // In a copy of a repository they belong to the original, as does what its vault has.
+    known.extend(
+        trash::privates(&here.repo.common)
+            .iter()
+            .filter_map(|private| Some(private.file_name()?.to_string_lossy().into_owned())),
+    );
+    known.extend(here.vault(out).items()?.into_iter().map(|item| item.id));
     let kept = kept::ids(&here.repo.git, &here.repo.common)?;
     Ok(kept.iter().filter(|id| !known.contains(*id)).count())
 }

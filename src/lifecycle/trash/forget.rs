@@ -33,6 +33,8 @@ pub enum Stays {
     NotMounted,
     /// Its folder is there after all, or was moved.
     FolderThere(PathBuf),
+    /// Its files are in the vault: they were put away while the repository was out of reach.
+    InVault(String),
 }
 
 impl fmt::Display for Stays {
@@ -43,6 +45,7 @@ impl fmt::Display for Stays {
             Stays::Foreign(path) => write!(f, "'{}' is not git's", path.display()),
             Stays::NotMounted => f.write_str("the disk it was on is not mounted"),
             Stays::FolderThere(path) => write!(f, "its folder is at '{}'", path.display()),
+            Stays::InVault(id) => write!(f, "its files are in the vault, as '{id}'"),
         }
     }
 }
@@ -84,6 +87,7 @@ impl Trash<'_> {
             .or_else(|| modules.then_some(Stays::Submodules))
             .or_else(not_mounted)
             .or_else(|| foreign(entry).map(Stays::Foreign))
+            .or_else(|| self.stored_for(entry).map(Stays::InVault))
     }
 
     /// Sets aside the private git dir of a worktree whose folder is gone.

@@ -21,7 +21,7 @@ use crate::sandbox::mark::{Pin, TRASH};
 use crate::sys::clock::{self, Time};
 use crate::sys::path::{self, Presence};
 use crate::sys::{crash_point, dir, file};
-use crate::ui::out::Out;
+use crate::ui::out::{Out, When};
 
 /// When an orphan was last used: the newest time of any file in it.
 pub fn last_used(folder: &Path, now: Time) -> std::io::Result<Time> {
@@ -214,9 +214,7 @@ impl Trash<'_> {
             return Ok(false);
         }
         let mut adopted = false;
-        for header in vault.items()?.into_iter().filter_map(|item| item.header.ok()) {
-            let bytes = serde_json::to_vec(&header.journal).unwrap_or_default();
-            let Ok(journal) = Journal::parse(&bytes) else { continue };
+        for journal in journals(&vault)? {
             let Some(entry) = self.entry_to_adopt(&journal) else { continue };
             let unpacked = self.unpack(&journal, &vault)?;
             if !unpacked.missing.is_empty() {
@@ -238,6 +236,26 @@ impl Trash<'_> {
         }
         Ok(adopted)
     }
+
+    /// The item of the vault that belongs to a private git dir whose folder is gone: it is to be adopted,
+    /// not to be forgotten, also where adopting it has just failed.
+    pub(super) fn stored_for(&self, entry: &Path) -> Option<String> {
+        let vault = Vault::at(&self.place.root, &self.git, Out::new(When::Never));
+        let journals =
+            if matches!(vault.exists(), Ok(false)) { None } else { journals(&vault).ok() };
+        let mut journals = journals.into_iter().flatten();
+        let found = journals.find(|it| self.entry_to_adopt(it).is_some_and(|its| its == entry));
+        found.map(|journal| journal.id)
+    }
+}
+
+/// The journals of a vault that can be read.
+fn journals(vault: &Vault) -> Result<Vec<Journal>> {
+    let headers = vault.items()?.into_iter().filter_map(|item| item.header.ok());
+    let journals = headers.filter_map(|header| {
+        Journal::parse(&serde_json::to_vec(&header.journal).unwrap_or_default()).ok()
+    });
+    Ok(journals.collect())
 }
 
 /// Whether a private git dir was there before the item was made.
