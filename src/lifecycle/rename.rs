@@ -186,7 +186,8 @@ impl Renamer<'_> {
             Ok(())
         });
         match done {
-            Ok(()) => self.complete(entry, renaming),
+            // What fails is tried once more, as after a crash: until it is complete, git fails in submodules.
+            Ok(()) => self.complete(entry, renaming).or_else(|_| self.complete(entry, renaming)),
             Err(error) => {
                 self.undo(entry, renaming)?;
                 Err(error)

@@ -246,3 +246,21 @@ fn a_branch_that_cannot_be_renamed_leaves_all_as_it_was() {
         .code(1);
     unchanged();
 }
+
+/// The folder has moved by then: half a renaming would leave git failing in the submodule.
+#[test]
+fn a_git_that_fails_once_while_a_submodule_is_told_is_asked_again() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["old"]);
+    submodule(&test, &path);
+    let git = test.fake_git(
+        "case \" $* \" in *' --get core.worktree '*) ;; *' core.worktree '*) \
+         [ -e \"$HOME/failed\" ] || { : >\"$HOME/failed\"; exit 128; } ;; esac\nexec \"$GIT\" \"$@\"",
+    );
+    let run = test.program(&test.app(), &["rename", "old", "new"]).env("PATH", git).output();
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    assert!(test.home.join("failed").exists());
+    let top = test.git_in(&test.at("new/sub"), &["rev-parse", "--show-toplevel"]);
+    assert_eq!(Path::new(&top), test.at("new/sub"));
+    test.run(&["doctor"]).stdout("").stderr("all is well\n").ok();
+}
