@@ -115,8 +115,13 @@ pub fn ids(git: &Git, common: &Path) -> Result<BTreeSet<String>> {
     let listed = git.at(common).look(words).read("list the kept refs")?;
     let text = String::from_utf8_lossy(&listed);
     let names = text.lines().filter_map(|name| name.strip_prefix(KEPT));
-    // An item may have refs for tag objects beside its own.
-    Ok(names.map(|name| name.split_once(".tag").map_or(name, |(id, _)| id).to_owned()).collect())
+    // An item may have refs for tag objects beside its own, which end in a number.
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let id = |name: &str| match name.rsplit_once(".tag") {
+        Some((id, number)) if is_number(number) => id.to_owned(),
+        _ => name.to_owned(),
+    };
+    Ok(names.map(id).collect())
 }
 
 /// Whether this commit is all there is to keep, so that the ref of a new item is the commit itself. Where

@@ -195,9 +195,10 @@ fn a_pointer_that_was_never_renamed_keeps_no_sandbox_in_the_trash() {
 #[test]
 fn after_a_change_of_the_root_the_list_says_that_there_is_more() {
     let test = repository(Format::Files).unwrap();
-    let path = test.new_sandbox(&["box"]);
+    // A name that is not that of a ref for a tag object.
+    let path = test.new_sandbox(&["box.tags"]);
     write(&path.join("work"), "work\n");
-    rm(&test, "box");
+    rm(&test, "box.tags");
     let hint = "hint: 1 more is in the trash or vault of another root: git sandbox restore --root <root>\n";
     assert!(test.run(&["restore"]).output().stderr.is_empty());
     assert!(test.run(&["reap", "--purge"]).output().status.success());
@@ -207,7 +208,7 @@ fn after_a_change_of_the_root_the_list_says_that_there_is_more() {
     test.run(&["restore"]).stdout("").stderr(&nothing).ok();
     test.run(&["restore", "--json"]).stdout("[]\n").stderr("").ok();
     let root = path.parent().unwrap().parent().unwrap().to_str().unwrap().to_owned();
-    let restored = test.run(&["restore", "--root", &root, "box"]).output();
+    let restored = test.run(&["restore", "--root", &root, "box.tags"]).output();
     assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
     assert_eq!(fs::read_to_string(path.join("work")).unwrap(), "work\n");
     test.run(&["restore"]).stdout("").stderr("nothing to bring back\n").ok();

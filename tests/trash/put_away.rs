@@ -252,7 +252,13 @@ fn a_purge_by_name_that_was_interrupted_is_completed_by_the_next_reap() {
             assert!(step > 3, "only {step} steps");
             return;
         }
-        succeeds(reap(&test, 1, &[]));
+        let lines = |words: &[&str]| {
+            let output = reap(&test, 1, words).output();
+            assert_eq!(output.status.code(), Some(0), "step {step}");
+            String::from_utf8(output.stdout).unwrap()
+        };
+        let would = lines(&["--dry-run"]);
+        assert_eq!(lines(&[]), would.replace("would purge", "purged"), "step {step}");
         assert!(trashed(&test).is_empty() && !path.exists(), "step {step}");
         assert_eq!((privates(&test), kept(&test)), (Vec::new(), String::new()), "step {step}");
         test.run(&["restore"]).stderr("nothing to bring back\n").ok();

@@ -49,9 +49,11 @@ impl Doctor<'_> {
             let (git, common) = (&here.repo.git, &here.repo.common);
             let has = |commit: &String| kept::has(git, common, commit);
             // The ref may be newer: a git was killed before the journal could be written.
-            let now = kept::current(git, common, &item.journal.id)?;
-            let is_lost = || Ok(!has(commit)? && !now.as_ref().map_or(Ok(false), has)?);
-            if item.private.is_some() && is_lost()? {
+            let has_newer = || match kept::current(git, common, &item.journal.id)? {
+                Some(newer) => has(&newer),
+                None => Ok(false),
+            };
+            if item.private.is_some() && !has(commit)? && !has_newer()? {
                 let why = "the repository lost the commits that were kept for it";
                 self.find("kept", &item.at, why, None);
                 let files = item.tree().to_string_lossy().into_owned();

@@ -61,10 +61,11 @@ impl Reaper<'_> {
         }
         for item in &items {
             let stage = &item.journal.stage;
-            if *stage == Stage::Purging && lock.is_some() {
+            if *stage == Stage::Purging {
                 // It was named before; only the deletion was interrupted.
-                let purged = self.purge(item, true, out, || holder.purge(item))?;
-                if purged && vault.has(&item.journal.id)? {
+                let act = lock.is_some();
+                let purged = self.purge(item, act, out, || holder.purge(item))?;
+                if purged && act && vault.has(&item.journal.id)? {
                     vault.purge(&item.journal.id)?;
                 }
             }
