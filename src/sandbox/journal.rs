@@ -217,6 +217,11 @@ impl Journal {
         Ok(journal)
     }
 
+    /// Removes what a crash left of writing one. The caller must hold the lock under which it is written.
+    pub fn clear(folder: &Path) {
+        file::clear(&folder.join(FILE));
+    }
+
     /// Removes journal and folder; the tree must be gone.
     pub fn remove(folder: &Path) -> Result<()> {
         for name in [FILE, &file::new_name(FILE)] {

@@ -1,6 +1,16 @@
 """What lies in the trash and in the vault: lifecycle/{trash,vault}."""
 
 BUGS = [
+    ("leave a journal that was never renamed", "src/lifecycle/trash/recover.rs",
+     "                Journal::clear(at);", "                if !BUG { Journal::clear(at); }",
+     "trash::put_away::a_journal_that_was_never_renamed"),
+    ("forget a private git dir while the vault cannot be read", "src/lifecycle/trash/forget.rs",
+     "Err(error) => Some(Stays::VaultUnread(error.to_string())),",
+     "Err(error) => (!BUG).then(|| Stays::VaultUnread(error.to_string())),",
+     "trash::adopted::while_the_vault_cannot_be_read"),
+    ("leave an interrupted purge where the repository is gone", "src/cmd/reap/trash.rs",
+     "let is_begun = self.purging.is_empty()", "let is_begun = !BUG && self.purging.is_empty()",
+     "trash::orphans::a_purge_by_name_that_was_interrupted"),
     ("leave a purge that was interrupted", "src/cmd/reap/trash.rs",
      "if *stage == Stage::Purging {", "if !BUG && *stage == Stage::Purging {",
      "trash::put_away::a_purge_by_name_that_was_interrupted"),
@@ -127,9 +137,8 @@ BUGS = [
      "        match Journal::read(&pin.at)?.filter(|journal| journal.id == pin.id || BUG) {\n",
      "hostile::trash::an_interrupted"),
     ("leave a kept ref that was deleted", "src/lifecycle/trash/recover.rs",
-     "            (Stage::Trashed, Some(_)) => return self.renew(journal),\n",
-     "            (Stage::Trashed, Some(_)) if BUG => return Ok(false),\n"
-     "            (Stage::Trashed, Some(_)) => return self.renew(journal),\n", "restore::since::a_kept"),
+     "                return self.renew(journal);",
+     "                return if BUG { Ok(false) } else { self.renew(journal) };", "restore::since::a_kept"),
     # Putting away.
     ("drop precious files after an interruption", "src/lifecycle/trash/put_away.rs",
      "            return carry_out(item, vault, base, &|_| true, progress);\n",

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::fixture::Test;
-use crate::fixture::files::write;
+use crate::fixture::files::{chmod, write};
 use crate::fixture::run::succeeds;
 use crate::fixture::state::{entry, private};
 use crate::fixture::time::{after, set_time};
-use crate::fixture::trash::only_one;
+use crate::fixture::trash::{only_one, trashed};
 
 /// A sandbox `box` with a staged file that went to the trash while its repository was out of reach. Its
 /// private git dir is older than that.
@@ -83,4 +83,32 @@ fn where_a_folder_stands_it_is_not_adopted() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(fs::read_to_string(only_one(&test).join("tree/staged")).unwrap(), "staged\n");
     assert_eq!(private(&test.app(), "box"), entry);
+}
+
+/// Its files went on into the vault. Whether they are there must be known before its private git dir is
+/// forgotten.
+#[test]
+fn while_the_vault_cannot_be_read_a_private_git_dir_is_not_forgotten() {
+    let (test, path, entry) = orphan();
+    fs::rename(test.app(), test.home.join("away")).unwrap();
+    let run = test.run_in(&test.home, &["reap", "--all"]);
+    succeeds(run.env("GIT_SANDBOX_NOW", after(420)));
+    fs::rename(test.home.join("away"), test.app()).unwrap();
+    assert!(!path.exists() && trashed(&test).is_empty());
+    let vault = test.root().with_file_name(".vault.git");
+    chmod(&vault, 0o755);
+    let doubt =
+        format!("cannot keep sandboxes in '{}': others can read or change it", vault.display());
+    let refusal = format!(
+        "warning: an interrupted removal or restore is still there: {doubt}\n\
+         error: cannot forget 'box', whose folder is gone: its files may be in the vault: {doubt}\n\
+         hint: if you can do without them:\n\
+         hint: git worktree remove --force --force $ROOT/box\n"
+    );
+    test.run(&["rm", "box"]).stderr(&refusal).code(1);
+    assert!(entry.join("HEAD").is_file());
+    chmod(&vault, 0o700);
+    test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+    assert_eq!(test.git_in(&path, &["show", ":staged"]), "staged");
+    assert_eq!(fs::read_to_string(path.join("staged")).unwrap(), "staged\n");
 }

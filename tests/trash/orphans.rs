@@ -304,6 +304,23 @@ fn purge_takes_an_orphan_by_name() {
 }
 
 #[test]
+fn a_purge_by_name_that_was_interrupted_is_completed_without_the_repository() {
+    for step in 1..80 {
+        let lost = Lost::new();
+        lost.goes(94, 94);
+        if !lost.reap(95, &["--purge", "fix"]).crashes_at(step) {
+            assert!(step > 2, "only {step} steps");
+            return;
+        }
+        succeeds(lost.reap(95, &[]));
+        assert!(trashed(&lost.test).is_empty(), "step {step}");
+        let listed = lost.test.run_in(&lost.test.home, &["restore", "--all"]);
+        listed.stderr("nothing to bring back\n").ok();
+    }
+    panic!("more than 80 steps");
+}
+
+#[test]
 fn a_dry_run_leaves_an_interrupted_move_as_it_is() {
     let lost = Lost::new();
     lost.goes(94, 94);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
-use crate::fixture::files::{room, tree, write};
+use crate::fixture::files::{names_in, room, tree, write};
 use crate::fixture::process::Sleeper;
 use crate::fixture::reap::{kib, nothing, reap, summary};
 use crate::fixture::repository::{Format, repository};
@@ -265,6 +265,18 @@ fn a_purge_by_name_that_was_interrupted_is_completed_by_the_next_reap() {
         assert_eq!(test.branches(), ["box", "main"]);
     }
     panic!("more than {MANY} steps");
+}
+
+/// A kill while a journal is written leaves a new one beside it.
+#[test]
+fn a_journal_that_was_never_renamed_does_not_stay() {
+    let (test, path, before) = removed(Format::Files, edits).unwrap();
+    let item = only_one(&test);
+    let names = names_in(&item);
+    write(&item.join("journal.json.new"), "{");
+    succeeds(test.run(&["new", "next"]));
+    assert_eq!(names_in(&item), names);
+    comes_back(&test, &path, &before);
 }
 
 /// The pin says to which item a private git dir belongs. Which of the files goes first is the file

@@ -52,10 +52,7 @@ impl Reaper<'_> {
                 if !self.purging.contains(&item.journal.id) {
                     continue;
                 }
-                let purged = self.purge(item, lock.is_some(), out, || holder.purge(item))?;
-                if purged && lock.is_some() && vault.has(&item.journal.id)? {
-                    vault.purge(&item.journal.id)?;
-                }
+                self.purge(item, &vault, lock.is_some(), out, || holder.purge(item))?;
             }
             return self.stored(here, lock, None, &vault, out);
         }
@@ -63,11 +60,7 @@ impl Reaper<'_> {
             let stage = &item.journal.stage;
             if *stage == Stage::Purging {
                 // It was named before; only the deletion was interrupted.
-                let act = lock.is_some();
-                let purged = self.purge(item, act, out, || holder.purge(item))?;
-                if purged && act && vault.has(&item.journal.id)? {
-                    vault.purge(&item.journal.id)?;
-                }
+                self.purge(item, &vault, lock.is_some(), out, || holder.purge(item))?;
             }
             if !matches!(stage, Stage::Trashed | Stage::PutAway) {
                 continue;
@@ -113,34 +106,38 @@ impl Reaper<'_> {
         }
     }
 
-    /// Deletes one item of the trash for good. Returns whether it was, or would be.
+    /// Deletes one item of the trash for good, and what the vault has of it.
     pub(super) fn purge(
         &mut self,
         item: &Item,
+        vault: &Vault,
         act: bool,
         out: Out,
         purge: impl FnOnce() -> Result<()>,
-    ) -> Result<bool> {
+    ) -> Result<()> {
         let private = item.private.clone().unwrap_or_default();
         let users = Processes::lazily().users_of(&Sandbox::in_trash(&item.tree(), &private))?;
         if !users.is_empty() {
             let users: Vec<String> = users.iter().map(User::in_words).collect();
             let reason = format!("in use by {}", users.join(", "));
             self.trash_line(item, "kept", Verb::KeptInTrash, reason);
-            return Ok(false);
+            return Ok(());
         }
         let room = disk_usage::of(&item.tree()).unwrap_or(0);
         if act && !self.confirmed(&item.journal, room, out) {
             self.trash_line(item, "kept", Verb::KeptInTrash, "not confirmed".into());
-            return Ok(false);
+            return Ok(());
         }
         if act {
             purge()?;
+            if vault.has(&item.journal.id)? {
+                vault.purge(&item.journal.id)?;
+            }
         }
         self.freed += room;
         let action = if act { "purged" } else { "would-purge" };
         self.trash_line(item, action, Verb::Purged, "asked for".into());
-        Ok(true)
+        Ok(())
     }
 
     /// Deletes from the vault what was named, or what has been there for its period.
@@ -262,8 +259,11 @@ impl Reaper<'_> {
     ) -> Result<()> {
         let act = !self.dry();
         for item in items {
-            if self.purging.contains(&item.journal.id) {
-                self.purge(item, act, out, || put_away::purge(item))?;
+            let is_named = self.purging.contains(&item.journal.id);
+            // One that was named before, and whose deletion was interrupted.
+            let is_begun = self.purging.is_empty() && item.journal.stage == Stage::Purging;
+            if is_named || is_begun {
+                self.purge(item, vault, act, out, || put_away::purge(item))?;
             } else if self.purging.is_empty()
                 && matches!(item.journal.stage, Stage::Trashed | Stage::PutAway)
                 && let Some(why) = self.why_put_away(item, period)

@@ -35,6 +35,8 @@ pub enum Stays {
     FolderThere(PathBuf),
     /// Its files are in the vault: they were put away while the repository was out of reach.
     InVault(String),
+    /// The vault, which may have its files, cannot be read.
+    VaultUnread(String),
 }
 
 impl fmt::Display for Stays {
@@ -46,6 +48,7 @@ impl fmt::Display for Stays {
             Stays::NotMounted => f.write_str("the disk it was on is not mounted"),
             Stays::FolderThere(path) => write!(f, "its folder is at '{}'", path.display()),
             Stays::InVault(id) => write!(f, "its files are in the vault, as '{id}'"),
+            Stays::VaultUnread(why) => write!(f, "its files may be in the vault: {why}"),
         }
     }
 }
@@ -87,7 +90,10 @@ impl Trash<'_> {
             .or_else(|| modules.then_some(Stays::Submodules))
             .or_else(not_mounted)
             .or_else(|| foreign(entry).map(Stays::Foreign))
-            .or_else(|| self.stored_for(entry).map(Stays::InVault))
+            .or_else(|| match self.stored_for(entry) {
+                Ok(id) => id.map(Stays::InVault),
+                Err(error) => Some(Stays::VaultUnread(error.to_string())),
+            })
     }
 
     /// Sets aside the private git dir of a worktree whose folder is gone.

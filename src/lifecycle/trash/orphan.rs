@@ -239,13 +239,10 @@ impl Trash<'_> {
 
     /// The item of the vault that belongs to a private git dir whose folder is gone: it is to be adopted,
     /// not to be forgotten, also where adopting it has just failed.
-    pub(super) fn stored_for(&self, entry: &Path) -> Option<String> {
+    pub(super) fn stored_for(&self, entry: &Path) -> Result<Option<String>> {
         let vault = Vault::at(&self.place.root, &self.git, Out::new(When::Never));
-        let journals =
-            if matches!(vault.exists(), Ok(false)) { None } else { journals(&vault).ok() };
-        let mut journals = journals.into_iter().flatten();
-        let found = journals.find(|it| self.entry_to_adopt(it).is_some_and(|its| its == entry));
-        found.map(|journal| journal.id)
+        let is_its = |it: &Journal| self.entry_to_adopt(it).is_some_and(|its| its == entry);
+        Ok(journals(&vault)?.into_iter().find(is_its).map(|journal| journal.id))
     }
 }
 

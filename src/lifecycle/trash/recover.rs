@@ -121,7 +121,10 @@ impl Trash<'_> {
                 restore::finish_plain(at, journal, target)?;
             }
             (Stage::Restoring(_), None) => drop(journal.at_stage(Stage::Trashed, at)?),
-            (Stage::Trashed, Some(_)) => return self.renew(journal),
+            (Stage::Trashed, Some(_)) => {
+                Journal::clear(at);
+                return self.renew(journal);
+            }
             (Stage::Trashed | Stage::Removing, None) => return self.adopt(item),
             (Stage::Unpacking, _) => return self.undo_unpacking(item, out),
             (Stage::PutAway | Stage::Purging, _) => return Ok(false),
