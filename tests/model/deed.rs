@@ -276,7 +276,10 @@ impl Doer<'_> {
                     return None;
                 }
                 fs::remove_dir_all(self.dir).unwrap();
-                user.lives[self.number].deleted = true;
+                let life = &mut user.lives[self.number];
+                life.deleted = true;
+                // What git did not see goes with it, but for commits in clones of submodules.
+                life.unseen_work &= self.tree.entry.join("modules").is_dir();
                 user.destroy(self.number, &[Place::Files, Place::Ignored]);
             }
         }

@@ -213,6 +213,14 @@ fn settled(world: &World, script: Script) -> bool {
     false
 }
 
+/// Whether HEAD inside the walls is on a branch that it is not on outside: a take-over that failed left it
+/// there, and the user went to another commit since.
+fn is_on_another_branch_inside(tree: &Tree) -> bool {
+    let head = |folder: &Path| fs::read_to_string(folder.join("HEAD")).unwrap_or_default();
+    let inside = head(&tree.entry.join("confined/worktrees").join(tree.entry.file_name().unwrap()));
+    inside.starts_with("ref: ") && inside != head(&tree.entry)
+}
+
 impl User {
     /// Takes note of what scripts have said, and of how these have left their sandboxes.
     pub fn hear(&mut self, world: &World, calls: &[(usize, Call, Fault)]) -> Result<(), String> {
@@ -261,6 +269,7 @@ impl User {
         let texts: HashSet<String> = ids.map(|id| format!("tok{}x{id}z", self.run)).collect();
         let on_branch =
             fs::read_to_string(tree.entry.join("HEAD")).is_ok_and(|head| head.starts_with("ref: "));
+        let other_head = is_on_another_branch_inside(tree);
         let committed =
             |token: &&mut Token| token.deed == "script: commit" && texts.contains(&token.text);
         for token in self.tokens.iter_mut().filter(committed) {
@@ -270,6 +279,8 @@ impl User {
                 token.place = if on_branch { Place::Branch } else { Place::Head };
             } else if aside.lines().any(has) {
                 world.tools.counts.add("taken beside a branch that moved", 1);
+            } else if other_head {
+                world.tools.counts.add("stays inside, where another branch is checked out", 1);
             } else {
                 return Err(format!("{} was not taken over", token.text));
             }
