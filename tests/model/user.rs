@@ -284,7 +284,7 @@ impl User {
         // Brought back without the files that the user had deleted: it lives on with what there is.
         if life.deleted {
             self.lives[number].deleted = false;
-            self.lives[number].snapshot = now.clone();
+            self.lives[number].is_left(tree, now.clone());
         }
         let life = &self.lives[number];
         let plain = [
