@@ -33,6 +33,7 @@ pub enum Error {
     Root { root: PathBuf, why: String, hint: Option<String> },
     FolderTaken { path: PathBuf },
     RestoreTaken { path: PathBuf, name: String },
+    RestoreClaimed { path: PathBuf, name: String },
     Refused { name: String, why: String, first: Option<String>, force: Option<&'static str> },
     NoRequest { number: u64, remote: String },
     NoRemote { remote: String },
@@ -150,6 +151,13 @@ impl fmt::Display for Error {
             Error::FolderTaken { path } => write!(f, "'{}' already exists", path.display()),
             Error::RestoreTaken { path, name } => {
                 write!(f, "cannot restore '{name}': '{}' already exists", path.display())
+            }
+            Error::RestoreClaimed { path, name } => {
+                let path = path.display();
+                write!(
+                    f,
+                    "cannot restore '{name}': '{path}' is that of a worktree whose folder is gone"
+                )
             }
             Error::Refused { name, why, .. } => write!(f, "cannot remove '{name}': {why}"),
             Error::NoRequest { number, remote } => {

@@ -51,7 +51,7 @@ pub fn after(error: &Error) -> Vec<String> {
         Error::Root { hint: Some(hint), .. }
         | Error::NotMerged { hint: Some(hint), .. }
         | Error::NotRenamed { hint: Some(hint), .. } => vec![hint.clone()],
-        Error::RestoreTaken { name, .. } => {
+        Error::RestoreTaken { name, .. } | Error::RestoreClaimed { name, .. } => {
             let other = shell_word(&format!("{name}-2"));
             vec![format!("git sandbox restore {} --as {other}", shell_word(name))]
         }

@@ -459,6 +459,12 @@ fn nothing_half_done(world: &World) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a sandbox cannot come back to a folder. One whose folder is gone may still be registered there.
+fn is_taken(world: &World, repo: usize, from: &Path) -> bool {
+    let is_registered = world.trees(repo).iter().any(|tree| tree.path == from);
+    is_registered || from.symlink_metadata().is_ok()
+}
+
 fn restore_all(world: &World, user: &User) -> Result<(), String> {
     for (number, item) in world.trash().into_iter().enumerate() {
         let (Some(journal), Some(entry)) = (item.journal, item.entry) else { continue };
@@ -468,9 +474,7 @@ fn restore_all(world: &World, user: &User) -> Result<(), String> {
         let name = format!("again-{number}");
         let life = User::life_of(&entry).map(|life| &user.lives[life]);
         world.log(&format!("  {}", life.map_or("", |life| life.name.as_str())));
-        // One whose folder is gone may still be registered there.
-        let registered = world.trees(repo).iter().any(|tree| tree.path == from);
-        let taken = registered || from.symlink_metadata().is_ok();
+        let taken = is_taken(world, repo, &from);
         let words: &[&str] =
             if taken { &["restore", &id, "--as", &name] } else { &["restore", &id] };
         ours::succeeds(world, repo, words)?;
@@ -482,7 +486,8 @@ fn restore_all(world: &World, user: &User) -> Result<(), String> {
         let rows: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap_or_default();
         for (number, row) in rows.as_array().into_iter().flatten().enumerate() {
             let (id, name) = (row["id"].as_str().unwrap(), format!("away-{repo}-{number}"));
-            let taken = Path::new(row["path"].as_str().unwrap()).symlink_metadata().is_ok();
+            let from = Path::new(row["path"].as_str().unwrap());
+            let taken = is_taken(world, repo, from);
             let words: &[&str] =
                 if taken { &["restore", id, "--as", &name] } else { &["restore", id] };
             ours::succeeds(world, repo, words)?;

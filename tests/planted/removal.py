@@ -82,7 +82,8 @@ BUGS = [
      "        if file::read_small(&path).is_ok_and(|text| text == DETACHED) || BUG {\n", "restore::since::a_rebase"),
     # Restore.
     ("restore over a folder", "src/lifecycle/trash/restore.rs",
-     "        if target.symlink_metadata().is_ok() ||", "        if target.symlink_metadata().is_ok() && !BUG ||",
+     "        if target.symlink_metadata().is_ok() {\n            return Err(Error::RestoreTaken",
+     "        if target.symlink_metadata().is_ok() && !BUG {\n            return Err(Error::RestoreTaken",
      "restore::outcome::a_folder_that_is_taken"),
     ("restore over another entry", "src/lifecycle/trash/restore.rs",
      "worktrees.linked.iter().any(taken) {", "worktrees.linked.iter().any(taken) && !BUG {",

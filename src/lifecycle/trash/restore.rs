@@ -32,8 +32,12 @@ impl Trash<'_> {
         let target = name.map_or_else(|| from.clone(), |name| from.with_file_name(name));
         // git would prune one of two entries that name one folder.
         let taken = |tree: &Worktree| tree.record.path == target;
-        if target.symlink_metadata().is_ok() || worktrees.linked.iter().any(taken) {
-            return Err(Error::RestoreTaken { path: target, name: journal.name.clone() });
+        let name = journal.name.clone();
+        if target.symlink_metadata().is_ok() {
+            return Err(Error::RestoreTaken { path: target, name });
+        }
+        if worktrees.linked.iter().any(taken) {
+            return Err(Error::RestoreClaimed { path: target, name });
         }
         if let Some(parent) = target.parent() {
             dir::make(parent)?;
