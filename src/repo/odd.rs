@@ -19,8 +19,8 @@ use rustix::fs::OFlags;
 
 use crate::error::{Error, Result};
 use crate::repo::link::folder_points_to;
-use crate::sys::file;
 use crate::sys::processes::{self, Process};
+use crate::sys::{file, parallel};
 
 const GITDIR: &str = "gitdir";
 
@@ -37,11 +37,9 @@ pub struct Odd {
 /// device, which may never end, is an error.
 pub fn guard(common: &Path) -> Result<Vec<Odd>> {
     let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten();
-    let mut odd = Vec::new();
-    for entry in entries.flatten().map(|entry| entry.path()) {
-        odd.extend(guard_entry(&entry)?);
-    }
-    Ok(odd)
+    let entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let odd = parallel::map(&entries, |entry| guard_entry(entry)).into_iter();
+    odd.filter_map(Result::transpose).collect()
 }
 
 /// The same for one private git dir.

@@ -13,14 +13,13 @@ use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
-use std::thread;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, openat};
 
 use super::{Repo, Worktree, Worktrees};
 use crate::git::porcelain::Record;
 use crate::git::refs::HEADS;
-use crate::sys::{file, names};
+use crate::sys::{file, names, parallel};
 
 /// What is in an entry in which nothing was interrupted.
 const CALM: [&str; 18] = [
@@ -91,27 +90,13 @@ struct Entry {
     is_calm: bool,
 }
 
-/// Reads all entries, with all cores where there are many.
 fn entries(registry: &Path) -> Option<Vec<Entry>> {
-    /// So few are not worth a thread.
-    const PORTION: usize = 50;
     let names = match fs::read_dir(registry) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Some(Vec::new()),
         other => other.ok()?.map(|entry| entry.map(|entry| entry.path())),
     };
     let names: Vec<PathBuf> = names.collect::<Result<_, _>>().ok()?;
-    let read = |names: &[PathBuf]| -> Option<Vec<Entry>> { names.iter().map(entry).collect() };
-    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let (first, rest) = names.split_at(names.len().div_ceil(cores).max(PORTION).min(names.len()));
-    thread::scope(|scope| {
-        let portions = rest.chunks(first.len().max(1));
-        let others: Vec<_> = portions.map(|portion| scope.spawn(move || read(portion))).collect();
-        let mut all = read(first)?;
-        for other in others {
-            all.extend(other.join().ok()??);
-        }
-        Some(all)
-    })
+    parallel::map(&names, entry).into_iter().collect()
 }
 
 /// Reads an entry. `None` if there is anything in it that is neither a plain file nor a folder, or that

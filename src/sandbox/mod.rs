@@ -47,7 +47,7 @@ use crate::repo::place::Place;
 use crate::repo::{Worktree, Worktrees, holders, link};
 use crate::sandbox::mark::{CREATING, Pin};
 use crate::sys::clock::Time;
-use crate::sys::{file, path};
+use crate::sys::{file, parallel, path};
 
 /// A linked worktree.
 #[derive(Clone, Debug)]
@@ -230,7 +230,8 @@ fn is_exploration(folder: &Path) -> bool {
 /// Every sandbox of the repository.
 pub fn all(worktrees: &Worktrees, place: &Place) -> Vec<Sandbox> {
     let linked = worktrees.linked.iter().filter(|tree| mark::is_sandbox(&tree.record));
-    let mut all: Vec<Sandbox> = linked.map(|tree| standing(tree, place)).collect();
+    let linked: Vec<&Worktree> = linked.collect();
+    let mut all = parallel::map(&linked, |tree| standing(tree, place));
     for Odd { entry, file } in &worktrees.odd {
         let state = State::Damaged(Damage::OddFile(file.clone()));
         match all.iter_mut().find(|sandbox| sandbox.entry == *entry) {
@@ -248,7 +249,7 @@ pub fn all(worktrees: &Worktrees, place: &Place) -> Vec<Sandbox> {
 
 /// Every linked worktree of the repository, whatever it is for.
 pub fn every(worktrees: &Worktrees, place: &Place) -> Vec<Sandbox> {
-    worktrees.linked.iter().map(|tree| standing(tree, place)).collect()
+    parallel::map(&worktrees.linked, |tree| standing(tree, place))
 }
 
 fn standing(tree: &Worktree, place: &Place) -> Sandbox {

@@ -103,6 +103,10 @@ pub fn create_private(path: &Path) -> io::Result<File> {
 }
 
 fn create_with(path: &Path, mode: u32) -> io::Result<File> {
+    // A folder that is not known is an empty path: nothing of ours goes to where a command was typed.
+    if !path.is_absolute() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is not known where it belongs"));
+    }
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -251,6 +255,16 @@ mod tests {
         let mut names: Vec<_> = names.collect();
         names.sort();
         assert_eq!(names, [".git-sandbox-ffffffff", ".git-sandbox-trash", "gitdir"]);
+    }
+
+    #[test]
+    fn nothing_is_written_where_a_command_was_typed() {
+        for path in ["locked", "./locked", ""] {
+            let error = create(Path::new(path)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{path}");
+            assert!(replace(Path::new(path), b"text").is_err());
+        }
+        assert!(!Path::new("locked").exists() && !Path::new("locked.new").exists());
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod group;
 pub mod lock;
 pub mod mounts;
 pub mod names;
+pub mod parallel;
 pub mod path;
 pub mod process;
 pub mod processes;

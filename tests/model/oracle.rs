@@ -358,7 +358,8 @@ fn unlock(world: &World) {
         todo.extend(folders_in(&dir));
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if is_lock(&name) {
+            // The second is written under the lock of the packed refs, and git removes neither.
+            if is_lock(&name) || name == "packed-refs.new" {
                 world.log(&format!("  a killed git left {}", entry.path().display()));
                 fs::remove_file(entry.path()).unwrap();
             }

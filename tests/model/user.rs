@@ -273,6 +273,11 @@ impl User {
         };
         // One that was never whole is nobody's yet.
         let Some(number) = User::life_of(&tree.entry) else { return Ok(()) };
+        // Until the next command has mended it, git finds no submodule in a folder that was moved.
+        if tree.is_renaming() && tree.entry.join("modules").is_dir() {
+            world.log("  its renaming is not completed");
+            return Ok(());
+        }
         // A crash may have left it half restored: then HEAD is still detached.
         let alone = self.is_alone(world, number) && !tree.is_pinned() && !tree.is_renaming();
         let life = &self.lives[number];
@@ -336,11 +341,13 @@ impl User {
 
     /// Whether no other sandbox was ever on its branch, nor is one now that came and went unseen.
     pub fn is_alone(&self, world: &World, number: usize) -> bool {
-        let Life { repo, entry, snapshot, .. } = &self.lives[number];
-        let same = |other: &&Life| other.repo == *repo && other.heads.contains(&snapshot.head);
+        let Life { repo, entry, snapshot, renamed, .. } = &self.lives[number];
+        // A renaming that a crash stopped may have been completed unseen.
+        let is_its = |head: &String| *head == snapshot.head || renamed.contains(head);
+        let same = |other: &&Life| other.repo == *repo && other.heads.iter().any(is_its);
         let on_it = |tree: &Tree| {
             let head = fs::read_to_string(tree.entry.join("HEAD")).unwrap_or_default();
-            tree.entry != *entry && head == snapshot.head
+            tree.entry != *entry && is_its(&head)
         };
         !snapshot.head.starts_with("ref: ")
             || (self.lives.iter().filter(same).count() == 1

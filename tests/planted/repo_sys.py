@@ -1,6 +1,8 @@
 """Refs, pointers, files, locks: repo/*, git/index, sys/*."""
 
 BUGS = [
+    ("write where a command was typed", "src/sys/file.rs",
+     "    if !path.is_absolute() {", "    if !BUG && !path.is_absolute() {", "unit:sys::file"),
     ("believe the entry that a folder names where two name the folder", "src/repo/mod.rs",
      "if !found.contains_key(&path) || !is_named() {", "if BUG && is_named() || !BUG && (!found.contains_key(&path) || !is_named()) {",
      "hostile::pointers::an_entry_that_names_another_sandbox"),

@@ -93,7 +93,7 @@ BUGS = [
      "foreign(entry).map(Stays::Foreign)", "foreign(entry).filter(|_| !BUG).map(Stays::Foreign)",
      "remove::missing::what_cannot"),
     ("forget one whose removal was interrupted", "src/lifecycle/trash/forget.rs",
-     "        if Pin::read(entry).is_some() {\n", "        if Pin::read(entry).is_some() && !BUG {\n", "remove::missing::a_lock_of"),
+     "        self.check_settled(sandbox)?;", "        if !BUG { self.check_settled(sandbox)?; }", "remove::missing::a_lock_of"),
     ("forget into a trash of another's", "src/lifecycle/trash/forget.rs",
      "        super::check_ours(&trash)?;\n", "        if !BUG {\n            super::check_ours(&trash)?;\n        }\n",
      "hostile::trash::a_symlink"),

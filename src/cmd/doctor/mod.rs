@@ -249,9 +249,10 @@ impl Doctor<'_> {
                     let near = path.parent().is_some_and(Path::is_dir) && sandbox.locked.is_none();
                     let forget = &mut || {
                         let lock = here.repo.lock(out)?;
-                        // It may have come back while we waited.
+                        // It may have come back, or gone to another place, while we waited.
                         let taken = link::is_another_repositorys(path, &sandbox.entry);
-                        if path.symlink_metadata().is_ok() && !taken {
+                        let is_back = path.symlink_metadata().is_ok() && !taken;
+                        if is_back || link::entry_points_to(&sandbox.entry).as_ref() != Some(path) {
                             return Ok(());
                         }
                         here.trash(&lock).forget(sandbox).map(drop)

@@ -43,7 +43,7 @@ use crate::sandbox::verdict::{Objection, Refusal, Yields};
 use crate::sandbox::{Sandbox, State};
 use crate::sys::clock::{self, Time};
 use crate::sys::lock::Lock;
-use crate::sys::{disk_usage, process};
+use crate::sys::{disk_usage, parallel, process};
 use crate::ui::out::{Out, visible};
 use crate::ui::words::{self, counted};
 
@@ -207,9 +207,11 @@ impl Reaper<'_> {
                 self.standings = merged::of_all(&here.repo, main, &here.sandboxes)?;
             }
             self.seen.extend(here.sandboxes.iter().map(|sandbox| sandbox.path.clone()));
-            for sandbox in &here.sandboxes {
-                if let Err(error) =
-                    self.sandbox(sandbox, &here, lock.as_ref(), &retention, &processes)
+            let times = parallel::map(&here.sandboxes, |one| self.last_used(one, &here, &[]));
+            for (sandbox, last_used) in here.sandboxes.iter().zip(times) {
+                if let Some(why) = self.why_stale(sandbox, &here, &retention, last_used)
+                    && let Err(error) =
+                        self.sandbox(sandbox, &here, lock.as_ref(), &why, &processes)
                 {
                     self.failed = true;
                     self.line(sandbox, "kept", Verb::Kept, error.to_string());
@@ -228,19 +230,15 @@ impl Reaper<'_> {
         Ok(())
     }
 
-    /// Retires one sandbox if it is stale and has nothing to lose.
+    /// Retires a stale sandbox if it has nothing to lose.
     fn sandbox(
         &mut self,
         sandbox: &Sandbox,
         here: &Here,
         lock: Option<&Lock>,
-        retention: &Retention,
+        why: &Why,
         processes: &Processes,
     ) -> Result<()> {
-        if !sandbox.managed || sandbox.state != State::Ready {
-            return Ok(());
-        }
-        let Some(why) = self.why_stale(sandbox, here, retention) else { return Ok(()) };
         let trash = here.trash_for_reading(lock);
         let remover = Remover { trash: &trash, worktrees: &here.worktrees, lock, processes };
         let wish = Wish {
@@ -260,10 +258,10 @@ impl Reaper<'_> {
                 return Ok(());
             }
             Outcome::Would { holds, .. } => {
-                self.line(sandbox, "would-trash", Verb::Retired, with_commits(&why, &holds));
+                self.line(sandbox, "would-trash", Verb::Retired, with_commits(why, &holds));
             }
             Outcome::Trashed(trashed) => {
-                self.line(sandbox, "trashed", Verb::Retired, with_commits(&why, &trashed.holds));
+                self.line(sandbox, "trashed", Verb::Retired, with_commits(why, &trashed.holds));
             }
             Outcome::Forgotten(_) => {}
         }
@@ -271,24 +269,32 @@ impl Reaper<'_> {
         Ok(())
     }
 
-    /// Why a sandbox should go, if it should.
-    fn why_stale(&self, sandbox: &Sandbox, here: &Here, retention: &Retention) -> Option<Why> {
+    /// When a sandbox was used last, by these files too.
+    fn last_used(&self, sandbox: &Sandbox, here: &Here, changed: &[PathBuf]) -> Time {
         let (git, reftable) = (&here.repo.git, here.repo.is_reftable());
-        let asked = self.args.count(&OLDER_THAN).map(|days| TimeDelta::days(days.into()));
-        let expired = |last_used: Time| match asked {
-            Some(period) => self.now - last_used >= period,
-            None => {
-                retention.expires(sandbox.class(), last_used).is_some_and(|then| then <= self.now)
-            }
+        sandbox.last_used(git, reftable, changed, self.now).unwrap_or(self.now)
+    }
+
+    /// Why a sandbox should go, if it should.
+    fn why_stale(
+        &self,
+        sandbox: &Sandbox,
+        here: &Here,
+        retention: &Retention,
+        last_used: Time,
+    ) -> Option<Why> {
+        if !sandbox.managed || sandbox.state != State::Ready {
+            return None;
+        }
+        let expires = |time: Time| retention.expires(sandbox.class(), time);
+        let expired = |last_used: Time| match self.args.count(&OLDER_THAN) {
+            Some(days) => self.now - last_used >= TimeDelta::days(days.into()),
+            None => expires(last_used).is_some_and(|then| then <= self.now),
         };
-        let last_used = |changed: &[PathBuf]| {
-            sandbox.last_used(git, reftable, changed, self.now).unwrap_or(self.now)
-        };
-        if expired(last_used(&[])) {
+        if expired(last_used) {
             let (idle, beside_others) = (false, false);
-            let status = sandbox.status(git, idle, beside_others);
-            let changed = status.map(|status| status.paths).unwrap_or_default();
-            let last_used = last_used(&changed);
+            let status = sandbox.status(&here.repo.git, idle, beside_others).ok();
+            let last_used = self.last_used(sandbox, here, &status.unwrap_or_default().paths);
             if expired(last_used) {
                 let days = (self.now - last_used).num_days().unsigned_abs();
                 return Some(Why::Unused(days));

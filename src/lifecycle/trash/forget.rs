@@ -99,12 +99,8 @@ impl Trash<'_> {
     /// Sets aside the private git dir of a worktree whose folder is gone.
     pub fn forget(&self, sandbox: &Sandbox) -> Result<Forgotten> {
         self.check_forgettable(sandbox)?;
+        self.check_settled(sandbox)?;
         let entry = &sandbox.entry;
-        // An interrupted removal that could not be mended is known to its own journal only.
-        if Pin::read(entry).is_some() {
-            let why = "an interrupted removal or restore of it is still there".to_owned();
-            return Err(Error::Damaged { name: sandbox.name(), why });
-        }
         let id = new_id(&sandbox.name())?;
         self.home()?;
         let trash = self.place.safe_root()?.join(crate::sandbox::mark::TRASH);

@@ -56,14 +56,24 @@ pub struct Removed {
 }
 
 impl Trash<'_> {
+    /// Refuses one that is not in git's registry, or not any more, and one in the middle of another removal.
+    pub(super) fn check_settled(&self, sandbox: &Sandbox) -> Result<()> {
+        let registry = self.repo.common.join("worktrees");
+        let why = match () {
+            () if sandbox.entry.parent() != Some(&registry) => "git does not list it any more",
+            // One that could not be mended is known to its own journal only.
+            () if Pin::read(&sandbox.entry).is_some() => {
+                "an interrupted removal or restore of it is still there"
+            }
+            () => return Ok(()),
+        };
+        Err(Error::Damaged { name: sandbox.name(), why: why.to_owned() })
+    }
+
     /// Moves a sandbox into the trash. The caller has the verdict and both locks.
     pub fn remove(&self, sandbox: &Sandbox, facts: &Facts, why: &Why) -> Result<Removed> {
+        self.check_settled(sandbox)?;
         let entry = &sandbox.entry;
-        // An interrupted removal that could not be mended is known to its own journal only.
-        if Pin::read(entry).is_some() {
-            let why = "an interrupted removal or restore of it is still there".to_owned();
-            return Err(Error::Damaged { name: sandbox.name(), why });
-        }
         let id = new_id(&sandbox.name())?;
         self.home()?;
         let pin = Pin::new(&id, self.folder_for(&sandbox.path)?.join(&id), entry);
