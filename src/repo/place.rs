@@ -135,11 +135,13 @@ impl Place {
         matching(&self.root.join(".trash"), "", "")
     }
 
-    /// A folder below the root that names this private git dir, whatever that names itself.
+    /// A folder below the root, or where sandboxes stand among others, that names this private git dir,
+    /// whatever that names itself.
     pub fn folder_of(&self, entry: &Path) -> Option<PathBuf> {
         let homes = matching(&self.root, "", "");
         let inside = homes.iter().flat_map(|home| matching(home, "", ""));
-        inside.chain(homes.iter().cloned()).find(|folder| {
+        let beside = self.shared_home().map_or_else(Vec::new, |home| matching(&home, "", ""));
+        inside.chain(homes.iter().cloned()).chain(beside).find(|folder| {
             folder_points_to(folder).is_some_and(|named| path::is_same(&named, entry))
         })
     }

@@ -120,3 +120,16 @@ fn a_scratch_that_a_hook_left_a_process_in_stays() {
     );
     assert!(left && output.status.success());
 }
+
+#[test]
+fn an_option_of_the_target_that_wants_signatures_leaves_a_fast_forward_to_git() {
+    let scene = Scene::new(Target::Here);
+    scene.test.git(&["config", "branch.dev.mergeOptions", "--verify-signatures"]);
+    let before = scene.state();
+    let output = scene.test.run(&["merge", "box"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("does not have a GPG signature"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(scene.state(), before);
+    scene.nothing_is_left();
+}

@@ -3,7 +3,8 @@
 
 use std::fs;
 
-use crate::fixture::files::{names_in, write};
+use crate::fixture::diff::same;
+use crate::fixture::files::{names_in, tree, write};
 use crate::fixture::merge::{PLACES, Scene, Target};
 use crate::fixture::trash::{only_one, trashed};
 
@@ -237,4 +238,19 @@ fn a_fast_forward_needs_none() {
     let run = scene.test.program(&scene.test.app(), &["merge", "box", "--keep"]).env("PATH", path);
     run.stderr("merged 'box' into 'dev': 2 commits, fast-forward\n").ok();
     assert!(!scene.test.home.join("added").exists());
+}
+
+/// As in a repository whose main worktree is elsewhere.
+#[test]
+fn where_another_worktree_has_its_files_is_not_taken_over() {
+    let scene = Scene::diverged(Target::Nowhere);
+    let test = &scene.test;
+    test.git(&["config", "extensions.worktreeConfig", "true"]);
+    let app = test.app().display().to_string();
+    test.git(&["config", "--worktree", "core.worktree", &app]);
+    let before = tree(&test.app(), &[".git"]);
+    test.run(&["merge", "box", "--keep"]).stderr(MERGED).ok();
+    assert_eq!(scene.files("dev"), ["mine", "mine too", "theirs"]);
+    same(&tree(&test.app(), &[".git"]), &before);
+    scene.nothing_is_left();
 }

@@ -401,6 +401,26 @@ fn without_a_home_there_is_no_default_root() {
 }
 
 #[test]
+fn one_that_was_moved_among_other_folders_is_not_forgotten() {
+    let test = Test::new();
+    test.git(&["config", "sandbox.root", "../{project}.{folder}"]);
+    assert!(test.run(&["new", "box"]).output().status.success());
+    write(&test.home.join("app.box/work"), "mine\n");
+    fs::rename(test.home.join("app.box"), test.home.join("app.moved")).unwrap();
+    for words in [&["rm", "--force", "app.box"][..], &["new", "box"]] {
+        test.run(words)
+            .stderr(
+                "error: cannot forget 'app.box': its folder was moved to '$HOME/app.moved'\n\
+                 hint: git sandbox doctor --fix\n",
+            )
+            .code(1);
+    }
+    let moved = test.home.join("app.moved");
+    assert!(test.run_in(&moved, &["doctor", "--fix"]).output().status.success());
+    assert_eq!(test.git_in(&moved, &["status", "--porcelain"]), "?? work");
+}
+
+#[test]
 fn a_root_may_name_the_folder_of_each_sandbox() {
     let test = Test::new();
     test.git(&["config", "sandbox.root", "../{project}.{folder}"]);

@@ -38,6 +38,23 @@ fn new_makes_anew_what_git_had_only_begun() {
 }
 
 #[test]
+fn what_somebody_put_in_the_place_of_its_pointer_stays() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["fix"]);
+    write(&entry(&test, &path).join("locked"), "git-sandbox: creating\n");
+    let theirs = "gitdir: /somebody/else's\n";
+    write(&path.join(".git"), theirs);
+    test.run(&["new", "fix"])
+        .stderr(
+            "error: sandbox 'fix' is damaged: its '.git' file leads to another entry\n\
+             hint: git worktree repair\n",
+        )
+        .code(1);
+    assert!(test.run(&["new", "other"]).output().status.success());
+    assert_eq!(fs::read_to_string(path.join(".git")).unwrap(), theirs);
+}
+
+#[test]
 fn new_of_another_name_clears_it_away() {
     let test = Test::new();
     begun(&test);

@@ -1,6 +1,12 @@
 """Landing: lifecycle/merge."""
 
 BUGS = [
+    ("not heed an option of the target that wants signatures", "src/lifecycle/merge/plan.rs",
+     "Ok(option || setting == Some(true))", "Ok((option && !BUG) || setting == Some(true))",
+     "merge::made::an_option_of_the_target"),
+    ("take over where another worktree has its files", "src/lifecycle/merge/scratch.rs",
+     "        for key in OWN_KEYS {", "        for key in OWN_KEYS.into_iter().filter(|_| !BUG) {",
+     "merge::scratch::where_another_worktree"),
     ("land over what git does not track", "src/lifecycle/merge/untracked.rs",
      "        collect(top, path, &tracked, &mut found)?;\n",
      "        if !BUG {\n            collect(top, path, &tracked, &mut found)?;\n        }\n", "merge::untracked::files_of merge::untracked::a_symlink"),

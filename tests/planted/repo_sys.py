@@ -1,6 +1,13 @@
 """Refs, pointers, files, locks: repo/*, git/index, sys/*."""
 
 BUGS = [
+    ("leave the config of a sparse submodule's worktree", "src/repo/link.rs",
+     "for config in [\"config\", \"config.worktree\"]",
+     "for config in [\"config\", if BUG { \"config\" } else { \"config.worktree\" }]",
+     "rename::outcome::a_sparse_submodule"),
+    ("forget one that was moved among other folders", "src/repo/place.rs",
+     ".chain(beside).find(|folder| {", ".chain(beside).filter(|_| !BUG).find(|folder| {",
+     "new::root::one_that_was_moved"),
     ("write where a command was typed", "src/sys/file.rs",
      "    if !path.is_absolute() {", "    if !BUG && !path.is_absolute() {", "unit:sys::file"),
     ("believe the entry that a folder names where two name the folder", "src/repo/mod.rs",

@@ -125,6 +125,16 @@ fn it_runs_at_most_once_a_day() {
 }
 
 #[test]
+fn it_runs_although_the_clock_was_ahead_once() {
+    let test = with_old();
+    new(&test, 940, "one");
+    succeeds(on(&test, 940, &["restore", "old"]));
+    set_time(&test.at("old"), 0);
+    new(&test, 94, "two");
+    assert_eq!(test.sandboxes(), ["one", "two"]);
+}
+
+#[test]
 fn resuming_starts_it_too() {
     let test = with_old();
     set_time(&test.new_sandbox(&["one"]), 94);

@@ -242,3 +242,24 @@ fn a_submodule_that_cannot_be_told_puts_the_folder_back() {
     write(&modules.join(name).join("config.lock"), "");
     fails(&test, &path, "cannot reconnect a submodule: ");
 }
+
+/// As a kill leaves it while the first journal of a removal is written.
+#[test]
+fn a_removal_whose_journal_was_never_renamed_is_undone() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let before = state(&test, &path);
+    let locked = entry(&test, &path).join("locked");
+    let pinned = (1..9).any(|step| {
+        assert!(test.run(&["rm", "box"]).crashes_at(step));
+        locked.exists()
+    });
+    assert!(pinned && trashed(&test).iter().all(|item| !item.join("journal.json").exists()));
+    let pin = fs::read_to_string(&locked).unwrap();
+    let pin = pin.strip_prefix("git-sandbox: trashed ").unwrap();
+    let pin: serde_json::Value = serde_json::from_str(pin).unwrap();
+    write(&Path::new(pin["at"].as_str().unwrap()).join("journal.json.new"), "{");
+    succeeds(test.run(&["new", "next"]));
+    same(&state(&test, &path), &before);
+    assert!(trashed(&test).is_empty() && !locked.exists());
+}

@@ -39,6 +39,20 @@ fn a_dry_run_drops_nothing() {
 }
 
 #[test]
+fn a_dry_run_says_nothing_of_a_branch_that_stays() {
+    let (test, path) = with_box();
+    fs::remove_dir_all(&path).unwrap();
+    let said = |words: &[&str]| {
+        let output = test.run(&[&["rm", "--dry-run"], words].concat()).output();
+        assert!(output.status.success());
+        [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap())
+    };
+    assert_eq!(said(&["--delete-branch", "box"]), said(&["box"]));
+    succeeds(test.run(&["rm", "--delete-branch", "box"]));
+    assert_eq!(test.branches(), ["box", "main"]);
+}
+
+#[test]
 fn a_locked_one_may_be_on_a_disk_that_is_away() {
     let (test, path) = with_box();
     test.git(&["worktree", "lock", "--reason", "on a stick", &path.display().to_string()]);

@@ -181,6 +181,25 @@ fn submodules_still_work() {
     assert_eq!(test.git_in(&sub, &["rev-parse", "--show-toplevel"]), sub.to_str().unwrap());
 }
 
+/// Then git keeps where its files are in a config of the worktree.
+#[test]
+fn a_sparse_submodule_still_works() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    submodule(&test, &path);
+    test.git_in(&path.join("sub"), &["sparse-checkout", "set", "--cone", "dir"]);
+    let config = entry(&test, &path).join("modules/sub/config.worktree");
+    assert!(fs::read_to_string(&config).unwrap().contains("worktree = "));
+    assert!(test.run(&["rename", "box", "new"]).output().status.success());
+    let sub = test.at("new").join("sub");
+    assert_eq!(test.git_in(&sub, &["status", "--porcelain"]), "");
+    let top = test.git_in(&sub, &["rev-parse", "--show-toplevel"]);
+    assert_eq!(Path::new(&top), sub.canonicalize().unwrap());
+    assert!(test.run(&["rm", "--force", "new"]).output().status.success());
+    assert!(test.run(&["restore", "new", "--as", "other"]).output().status.success());
+    assert_eq!(test.git_in(&test.at("other").join("sub"), &["status", "--porcelain"]), "");
+}
+
 #[test]
 fn submodules_in_submodules_still_work() {
     let test = Test::new();

@@ -1,6 +1,7 @@
 //! Repositories and sandboxes that were moved. A folder and a private git dir are paired only with
 //! proof: each names the other, or the private git dir records the common dir that the folder names.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -49,8 +50,12 @@ impl Doctor<'_> {
             self.findings.iter().map(|finding| PathBuf::from(&finding.path)).chain(odd).collect();
         let homes: Vec<&Path> =
             here.sandboxes.iter().filter_map(|sandbox| sandbox.path.parent()).collect();
-        for folder in all.strays.iter().chain(&all.orphans).filter(|folder| !found.contains(folder))
-        {
+        // Where sandboxes stand among other folders, only what they name tells of them.
+        let missing = here.sandboxes.iter().filter(|sandbox| sandbox.state == State::Missing);
+        let moved = missing.filter_map(|sandbox| here.place.folder_of(&sandbox.entry));
+        let folders: BTreeSet<PathBuf> =
+            all.strays.into_iter().chain(all.orphans).chain(moved).collect();
+        for folder in folders.iter().filter(|folder| !found.contains(folder)) {
             let Some(named) = link::folder_points_to(folder) else {
                 // Only in a home of ours is that for us to say.
                 if folder.parent().is_some_and(|home| homes.contains(&home)) && !is_empty(folder) {

@@ -10,13 +10,13 @@ use super::{Action, Maker, Outcome, Wish, outcome};
 use crate::error::{Doing, Error, Result};
 use crate::lifecycle::create::carry::Carry;
 use crate::lifecycle::create::checkout::{Fill, unfinished_index};
-use crate::repo::Worktrees;
+use crate::repo::{Worktrees, link};
 use crate::sandbox::mark::CREATING;
 use crate::sandbox::record::Facts;
-use crate::sandbox::{Sandbox, record};
+use crate::sandbox::{Damage, Sandbox, record};
 use crate::session::{Author, Session};
 use crate::sys::lock::Lock;
-use crate::sys::{clock, dir, random};
+use crate::sys::{clock, dir, path, random};
 use crate::ui::words;
 
 impl Maker<'_> {
@@ -59,6 +59,11 @@ impl Maker<'_> {
         own: &Lock,
     ) -> Result<Outcome> {
         let commit = there.head.clone().ok_or(Error::NoCommits)?;
+        let named = link::folder_points_to(&there.path);
+        if !named.is_some_and(|named| path::is_same(&named, &there.entry)) {
+            let why = Damage::OtherEntry.to_string();
+            return Err(Error::Damaged { name: there.name(), why });
+        }
         let index = there.entry.join("index");
         let branch = there.branch.clone();
         let fill = self.fill(&there.path, &there.entry, branch, &commit, worktrees, own);

@@ -56,6 +56,17 @@ fn an_object_that_vanished_costs_one_file() {
 }
 
 #[test]
+fn an_object_that_vanished_costs_every_name_of_its_file() {
+    let world = World::new();
+    fs::hard_link(world.tree().join("src/main.c"), world.tree().join("twin.c")).unwrap();
+    world.away();
+    let blob = git(&world.app(), &["rev-parse", "HEAD:src/main.c"]);
+    fs::remove_file(world.app().join(".git/objects").join(&blob[..2]).join(&blob[2..])).unwrap();
+    assert_eq!(world.back().missing, ["tree/src/main.c", "tree/twin.c"].map(Path::new));
+    assert_eq!(fs::read_to_string(world.tree().join("readme")).unwrap(), "hello\n");
+}
+
+#[test]
 fn an_object_with_other_bytes_costs_one_file() {
     let world = World::new();
     world.away();
