@@ -188,6 +188,41 @@ fn a_private_folder_stays_private() {
 }
 
 #[test]
+fn what_is_in_a_read_only_folder_comes_along() {
+    let test = repository("cache/\nlate\n", "cache/\nlate\n");
+    for name in ["cache/deep/one", "cache/deep/two", "late"] {
+        write(&test.app().join(name), "text\n");
+    }
+    chmod(&test.app().join("cache/deep"), 0o555);
+    let path = made(&test);
+    chmod(&test.app().join("cache/deep"), 0o755);
+    for name in ["cache/deep/one", "cache/deep/two", "late"] {
+        assert_eq!(text(&path.join(name)), "text\n");
+    }
+    assert_eq!(fs::metadata(path.join("cache/deep")).unwrap().permissions().mode() & 0o777, 0o555);
+    chmod(&path.join("cache/deep"), 0o755);
+}
+
+#[test]
+fn a_git_that_fails_to_say_what_is_ignored_is_told_of() {
+    let test = repository("one\n", "one\n");
+    write(&test.app().join("one"), "text\n");
+    let git = test.fake_git(
+        "for word; do case $word in (check-ignore) echo odd >&2; exit 128 ;; esac; done\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    test.program(&test.app(), &["new", "box"])
+        .env("PATH", git)
+        .stdout("$ROOT/box\n")
+        .stderr(
+            "created sandbox 'box': new branch 'box' from 'main'\n\
+             warning: cannot find the ignored files that .worktreeinclude names: odd; the sandbox stays\n",
+        )
+        .code(1);
+    assert!(!test.at("box/one").exists());
+}
+
+#[test]
 fn odd_names_come_along() {
     let test = repository("/local/\n", "/local/\n");
     let names: [&[u8]; 8] = [

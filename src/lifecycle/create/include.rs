@@ -4,15 +4,16 @@
 //! Only what git ignores, only from the main worktree, never over anything, never through a symlink.
 
 use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::seek;
 use rustix::io::Errno;
 
-use crate::error::{Doing, Result};
+use crate::error::{Doing, Error, Result};
 use crate::git::{Git, porcelain};
 use crate::sys::{crash_point, signals};
 use crate::ui::progress::Progress;
@@ -37,21 +38,38 @@ pub fn copy(git: &Git, main: &Path, to: &Path) -> Result<()> {
     let call = git.look(["ls-files", "--others", "--ignored", "-z"]).arg(from);
     let named = call.read("find the files that .worktreeinclude names")?;
     let ignored = git.look(["check-ignore", "-z", "--stdin"]).ask_with(named)?;
+    // One says that none is.
+    if !matches!(ignored.code, Some(0 | 1)) {
+        let doing = "find the ignored files that .worktreeinclude names".into();
+        return Err(Error::Git { doing, why: ignored.why() });
+    }
     // A nested repository is listed as a folder: it is not ours to copy.
     let is_file = |path: &PathBuf| !path.as_os_str().as_bytes().ends_with(b"/");
     let files: Vec<PathBuf> =
         porcelain::paths(&ignored.stdout).into_iter().filter(is_file).collect();
     let mut progress = Progress::new("copying files", files.len());
-    for file in files {
+    let mut folders = Vec::new();
+    let copied = files.iter().try_for_each(|file| {
         signals::check()?;
-        let (source, target) = (main.join(&file), to.join(&file));
-        copy_one(&source, to, &file).at("copy to", &target)?;
+        let (source, target) = (main.join(file), to.join(file));
+        copy_one(&source, to, file, &mut folders).at("copy to", &target)?;
         progress.step();
+        Ok(())
+    });
+    // Only now: a folder may be read-only.
+    for (folder, permissions) in folders.into_iter().rev() {
+        fs::set_permissions(&folder, permissions).at("set the mode of", &folder)?;
     }
-    Ok(())
+    copied
 }
 
-fn copy_one(source: &Path, to: &Path, file: &Path) -> io::Result<()> {
+/// Copies a file, and adds the folders that it made to those that are still to get their modes.
+fn copy_one(
+    source: &Path,
+    to: &Path,
+    file: &Path,
+    folders: &mut Vec<(PathBuf, Permissions)>,
+) -> io::Result<()> {
     let target = to.join(file);
     let mut folder = to.to_owned();
     let depth = file.components().count();
@@ -59,10 +77,12 @@ fn copy_one(source: &Path, to: &Path, file: &Path) -> io::Result<()> {
     for part in file.parent().into_iter().flat_map(Path::components) {
         folder.push(part);
         from.push(part);
-        match fs::create_dir(&folder) {
+        let permissions = fs::metadata(&from)?.permissions();
+        // Nobody else may look into a private one meanwhile.
+        match DirBuilder::new().mode(permissions.mode() | 0o700).create(&folder) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
-            Ok(()) => fs::set_permissions(&folder, fs::metadata(&from)?.permissions())?,
+            Ok(()) => folders.push((folder.clone(), permissions)),
         }
         // A symlink of the checkout could lead anywhere.
         if !fs::symlink_metadata(&folder)?.is_dir() {
@@ -91,7 +111,7 @@ fn copy_one(source: &Path, to: &Path, file: &Path) -> io::Result<()> {
 /// it between two pieces.
 fn copy_file(source: &Path, target: &Path, permissions: Permissions) -> io::Result<()> {
     if reflink_copy::reflink(source, target).is_ok() {
-        return Ok(());
+        return fs::set_permissions(target, permissions);
     }
     let (mut from, mut to) = (File::open(source)?, File::create_new(target)?);
     to.set_permissions(permissions)?;
