@@ -153,7 +153,8 @@ fn strangers(git: &Git, sandbox: &Sandbox, index: &Index) -> Option<Vec<PathBuf>
     // Asked by a thread of its own: until a program has started, nothing else of ours goes on.
     std::thread::scope(|scope| {
         let head = scope.spawn(|| head.ask());
-        let strangers = pristine::strangers(&sandbox.path, index);
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let strangers = pristine::strangers(&sandbox.path, index, cores);
         strangers.filter(|_| head.join().is_ok_and(|head| head.is_ok_and(same)))
     })
 }

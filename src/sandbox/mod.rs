@@ -25,6 +25,7 @@ pub mod reporter;
 pub mod retention;
 pub mod runs;
 mod state;
+mod untouched;
 pub mod verdict;
 
 use std::ffi::OsString;

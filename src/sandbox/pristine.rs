@@ -37,8 +37,9 @@ struct Folder<'a> {
 }
 
 /// Finds what is in a folder besides what git put there: relative paths, those of folders with a `/` at
-/// the end. `None` unless everything is there that git put there, as it put it there.
-pub fn strangers(folder: &Path, index: &Index) -> Option<Vec<PathBuf>> {
+/// the end. `None` unless everything is there that git put there, as it put it there. As many threads look
+/// as `cores` says.
+pub fn strangers(folder: &Path, index: &Index, cores: usize) -> Option<Vec<PathBuf>> {
     let top = open_top(folder)?;
     let mut folders = Vec::new();
     if index.len() == 0 || !collect(index, 0..index.len(), 0, 0, &mut folders) {
@@ -61,7 +62,6 @@ pub fn strangers(folder: &Path, index: &Index) -> Option<Vec<PathBuf>> {
             }
         }
     };
-    let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     thread::scope(|scope| {
         for _ in 1..cores.min(folders.len()) {
             scope.spawn(work);

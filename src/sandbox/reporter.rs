@@ -21,6 +21,7 @@ use crate::sandbox::mark::CREATING;
 use crate::sandbox::report::{Changes, Report};
 use crate::sandbox::retention::Retention;
 use crate::sandbox::runs::report::RunReport;
+use crate::sandbox::untouched::Trees;
 use crate::sandbox::{Sandbox, State, facts, record};
 use crate::sandbox::{confined, divergence};
 use crate::sys::clock::Time;
@@ -109,16 +110,20 @@ impl<'a> Reporter<'a> {
         let next = AtomicUsize::new(0);
         let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let workers = cores.min(sorted.len());
-        self.processes.look();
+        let trees = thread::scope(|scope| {
+            let trees = scope.spawn(|| Trees::of(self.repo, &sorted));
+            self.processes.look();
+            trees.join().unwrap_or_default()
+        });
         thread::scope(|scope| {
             let (done, reports) = mpsc::channel();
             for _ in 0..workers {
-                let (done, next, sorted) = (done.clone(), &next, &sorted);
+                let (done, next, sorted, trees) = (done.clone(), &next, &sorted, &trees);
                 scope.spawn(move || {
                     loop {
                         let number = next.fetch_add(1, Ordering::Relaxed);
                         let Some(sandbox) = sorted.get(number) else { return };
-                        let report = self.read(sandbox, workers > 1);
+                        let report = self.read(sandbox, trees, workers > 1);
                         if done.send((number, report)).is_err() {
                             return;
                         }
@@ -158,7 +163,7 @@ impl<'a> Reporter<'a> {
 
     /// Reports on one.
     pub fn one(&self, sandbox: &Sandbox) -> Report {
-        let mut report = self.read(sandbox, false);
+        let mut report = self.read(sandbox, &Trees::default(), false);
         let history = History::of(self.repo, self.main, std::slice::from_ref(sandbox));
         self.complete(&mut report, &sandbox.path, &sandbox.entry, &history);
         // One without a commit of its own has nothing that could be merged.
@@ -171,10 +176,16 @@ impl<'a> Reporter<'a> {
         self.report(sandbox, self.processes.users_of(sandbox).ok(), None)
     }
 
-    fn read(&self, sandbox: &Sandbox, beside_others: bool) -> Report {
+    fn read(&self, sandbox: &Sandbox, trees: &Trees, beside_others: bool) -> Report {
         let users = self.processes.users_of(sandbox).ok();
         let idle = users.as_ref().is_some_and(Vec::is_empty);
         let ready = sandbox.state == State::Ready;
+        if let Some(clean) = ready.then(|| trees.status(self.repo, sandbox)).flatten() {
+            return Report {
+                hidden_edits: Some(0),
+                ..self.report(sandbox, users, Some(Ok(clean)))
+            };
+        }
         let status = ready.then(|| sandbox.status(&self.repo.git, idle, beside_others));
         let is_read = status.as_ref().is_some_and(Result::is_ok);
         let report = self.report(sandbox, users, status);

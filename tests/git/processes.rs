@@ -24,7 +24,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("new fix", &["new fix"], &["config", "for-each-ref", "worktree list"]),
     ("list --names", &["new fix"], &["worktree list"]),
     ("path fix", &["new fix"], &["config", "worktree list"]),
-    ("list", &["new fix"], &["config", "for-each-ref", "status", "worktree list"]),
+    ("list", &["new fix"], &["config", "for-each-ref", "rev-list", "worktree list"]),
     (
         "show fix",
         &["new fix"],
@@ -78,8 +78,12 @@ fn name(line: &str) -> String {
 /// As if the files had been checked out in another second than the index was written in; in the same
 /// one git has to read them again.
 fn settle(test: &Test) {
-    if is_registered(&test.app(), "fix") {
-        let index = File::open(private(&test.app(), "fix").join("index")).unwrap();
+    settle_one(test, "fix");
+}
+
+fn settle_one(test: &Test, name: &str) {
+    if is_registered(&test.app(), name) {
+        let index = File::open(private(&test.app(), name).join("index")).unwrap();
         let written = index.metadata().unwrap().modified().unwrap();
         index.set_modified(written + Duration::from_secs(10)).unwrap();
     }
@@ -261,4 +265,56 @@ fn git_is_asked_about_what_is_unusual() {
         assert_eq!(started(&test, "new fix"), wanted, "{what}");
         assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain", "--branch"]), "## fix");
     }
+}
+
+/// How many gits `list --json` starts to look at files, and the changes of each sandbox, by name.
+#[track_caller]
+fn listed(test: &Test) -> (usize, Vec<String>) {
+    let calls = started(test, "list --json");
+    let told = test.json(&["list", "--json"]);
+    let text = |it: &serde_json::Value| {
+        let changes = ["staged", "unstaged", "untracked"].map(|key| it["changes"][key].as_u64());
+        format!(
+            "{} {:?} {}",
+            it["name"].as_str().unwrap(),
+            changes.map(Option::unwrap),
+            it["ahead"]
+        )
+    };
+    let rows = told.as_array().unwrap().iter().map(text).collect();
+    (calls.iter().filter(|name| *name == "status").count(), rows)
+}
+
+#[test]
+fn list_asks_for_a_status_only_where_files_do_not_tell_that_nothing_was_changed() {
+    let test = Test::new();
+    test.commit(&test.app(), "more", "two\n");
+    let names = ["clean", "edited", "follows", "new", "soft", "staged"];
+    for name in names {
+        test.new_sandbox(&[name]);
+    }
+    let at = |name: &str| test.at(name);
+    write(&at("new").join("notes"), "mine\n");
+    write(&at("edited").join("more"), "three\n");
+    write(&at("staged").join("more"), "three\n");
+    test.git_in(&at("staged"), &["add", "more"]);
+    // Files and index agree, and the commit is another.
+    test.git_in(&at("soft"), &["reset", "--quiet", "--soft", "HEAD~1"]);
+    test.git_in(&at("follows"), &["commit", "--quiet", "--allow-empty", "-m", "ahead"]);
+    test.git_in(&at("follows"), &["branch", "--quiet", "--set-upstream-to=main"]);
+    for name in names {
+        settle_one(&test, name);
+    }
+    let wanted = [
+        "clean [0, 0, 0] 0",
+        "edited [0, 1, 0] 0",
+        "follows [0, 0, 0] 1",
+        "new [0, 0, 1] 0",
+        "soft [1, 0, 0] 0",
+        "staged [1, 0, 0] 0",
+    ];
+    assert_eq!(listed(&test), (5, owned(&wanted)));
+    // What a sandbox's own config says was not read.
+    test.git(&["config", "extensions.worktreeConfig", "true"]);
+    assert_eq!(listed(&test), (6, owned(&wanted)));
 }

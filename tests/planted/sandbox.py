@@ -207,4 +207,12 @@ BUGS = [
      "(b\".git\", FileType::RegularFile) if folder.path.is_empty() => {}",
      "(b\".git\", FileType::RegularFile) if BUG || folder.path.is_empty() => {}",
      "remove::untouched::every_trace"),
+    # What list proves without git.
+    ("list a sandbox as clean whose index is that of another commit", "src/sandbox/untouched.rs",
+     "index.tree.as_ref() == Some(tree);", "BUG || index.tree.as_ref() == Some(tree);",
+     "git::processes::list_asks"),
+    ("list a sandbox with more files than git's as clean", "src/sandbox/untouched.rs",
+     "        strangers.is_empty().then", "        (BUG || strangers.is_empty()).then", "git::processes::list_asks"),
+    ("not compare a branch with the one that it follows", "src/sandbox/untouched.rs",
+     "        if follows(repo, sandbox) {", "        if !BUG && follows(repo, sandbox) {", "git::processes::list_asks"),
 ]
