@@ -2,6 +2,7 @@
 //! made for a request here.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::git::config::Config;
@@ -72,7 +73,7 @@ impl Named {
     /// Finds and fetches it. Where its remote cannot be asked and its branch is here, that will do.
     pub fn fetch(&self, repo: &Repo, out: Out) -> Result<Option<Pull>> {
         let remote = self.remote(&repo.config)?;
-        let git = repo.git.at(&repo.common);
+        let git = repo.git.at(&place_to_ask_from(repo)?);
         let refs: Vec<String> =
             REFS.iter().map(|(lead, end)| format!("{lead}{}{end}", self.number)).collect();
         let answer = git.call(["ls-remote", "--", &remote]).args(&refs).ask()?;
@@ -124,6 +125,14 @@ impl Named {
         };
         found.and_then(|name| if name.starts_with('-') { Err(unknown(&name)) } else { Ok(name) })
     }
+}
+
+/// Returns the folder from which git reads a relative address of a remote: the main worktree, as for a
+/// `git fetch` there, or the repository itself where it is bare.
+fn place_to_ask_from(repo: &Repo) -> Result<PathBuf> {
+    let main = repo.worktrees()?.main;
+    let is_there = !main.bare && main.path.join(".git").exists();
+    Ok(if is_there { main.path } else { repo.common.clone() })
 }
 
 /// The host and path of an address, however it is spelled: `host/owner/repo`.

@@ -61,6 +61,23 @@ fn a_pull_request_and_a_merge_request_become_branches() {
 }
 
 #[test]
+fn a_relative_address_of_a_remote_is_read_from_the_main_worktree() {
+    let (test, remote) = requests();
+    test.git(&["config", "remote.origin.url", "../origin"]);
+    test.new_sandbox(&["--pr", "7"]);
+    // From a sandbox, from where '../origin' leads nowhere.
+    let elsewhere = test.at("pr-7");
+    test.run_in(&elsewhere, &["new", "--pr", "8"])
+        .stdout("$ROOT/pr-8\n")
+        .stderr("created sandbox 'pr-8': new branch 'pr-8' for request 8 of 'origin'\n")
+        .ok();
+    for (number, reference) in [("7", "refs/pull/7/head"), ("8", "refs/merge-requests/8/head")] {
+        let head = test.git_in(&test.at(&format!("pr-{number}")), &["rev-parse", "HEAD"]);
+        assert_eq!(head, test.git_in(&remote, &["rev-parse", reference]));
+    }
+}
+
+#[test]
 fn the_same_command_brings_it_up_to_date() {
     let (test, remote) = requests();
     let path = test.new_sandbox(&["--pr", "7"]);
