@@ -60,7 +60,7 @@ impl Args {
 
     /// The value of a [`Kind::Count`] option.
     pub fn count(&self, option: &Opt) -> Option<u32> {
-        self.value(option).and_then(parse_count)
+        self.value(option).and_then(|value| value.to_str()?.parse().ok())
     }
 
     /// The value of a [`Kind::OneOf`] option.
@@ -216,19 +216,17 @@ fn value_of(
             let words = words.join(", ");
             Err(args.wrong(format!("option '{typed}' takes one of {words}, not '{shown}'")))
         }
-        Kind::Count if parse_count(&value).is_none() => {
+        Kind::Count(most) if !is_count(&shown, most) => {
             Err(args
-                .wrong(format!("option '{typed}' takes a number from 1 to {MOST}, not '{shown}'")))
+                .wrong(format!("option '{typed}' takes a number from 1 to {most}, not '{shown}'")))
         }
         _ if value.is_empty() => Err(args.wrong(format!("option '{typed}' needs a value"))),
         _ => Ok(value),
     }
 }
 
-const MOST: u32 = 1000;
-
-fn parse_count(value: &OsStr) -> Option<u32> {
-    value.to_str()?.parse().ok().filter(|count| (1..=MOST).contains(count))
+fn is_count(value: &str, most: u32) -> bool {
+    value.parse().is_ok_and(|count| (1..=most).contains(&count))
 }
 
 fn check_operands(args: &Args) -> Result<()> {
@@ -337,6 +335,8 @@ mod tests {
         assert_eq!(text(&["path", "a", "b"]), "unexpected argument 'b'");
         let wanted = "option '--count' takes a number from 1 to 1000, not '0'";
         assert_eq!(text(&["new", "--count", "0"]), wanted);
+        let wanted = "option '--older-than' takes a number from 1 to 36500, not '36501'";
+        assert_eq!(text(&["reap", "--older-than", "36501"]), wanted);
         assert_eq!(refusal(&["lits"]), ("unknown command 'lits'".into(), Some("list".into())));
         assert_eq!(
             refusal(&["list", "--jsno"]),

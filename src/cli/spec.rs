@@ -19,8 +19,8 @@ pub enum Kind {
     Folder,
     /// One of these words.
     OneOf(&'static [&'static str]),
-    /// A whole number above zero.
-    Count,
+    /// A whole number from 1 to this one.
+    Count(u32),
     /// Free text.
     Text,
 }
@@ -124,6 +124,11 @@ pub struct Command {
     pub options: &'static [&'static Opt],
 }
 
+/// The most days that an option takes: a hundred years.
+const DAYS: u32 = 36_500;
+/// The most seconds that an option takes: more than eleven days.
+const SECONDS: u32 = 1_000_000;
+
 const fn switch(long: &'static str, help: &'static str) -> Opt {
     Opt { long, short: None, value: None, help }
 }
@@ -195,7 +200,7 @@ pub static PR: Opt = valued(
 pub static WITH_CHANGES: Opt =
     switch("with-changes", "copy the uncommitted changes of the current worktree into it");
 /// `--count`
-pub static COUNT: Opt = valued("count", "n", Kind::Count, "make a pool: <name>-1 to <name>-<n>");
+pub static COUNT: Opt = valued("count", "n", Kind::Count(1000), "make a pool: <name>-1 to <name>-<n>");
 /// `--all`
 pub static ALL: Opt = switch("all", "those of every repository below the root");
 /// `--wide`
@@ -280,7 +285,7 @@ pub static KEEP: Opt = switch("keep", "keep the sandbox after the merge");
 pub static MERGED: Opt = switch("merged", "also retire clean ones whose branch is in its base");
 /// `--older-than`
 pub static OLDER_THAN: Opt =
-    valued("older-than", "days", Kind::Count, "retire what was unused for so many days");
+    valued("older-than", "days", Kind::Count(DAYS), "retire what was unused for so many days");
 /// `--purge`
 pub static PURGE: Opt =
     switch("purge", "delete from the trash now what has nothing to lose, or what is named");
@@ -325,7 +330,7 @@ pub static CAN_CONFINE: Opt =
 pub static RESTART: Opt = maybe_valued(
     "restart",
     "n",
-    Kind::Count,
+    Kind::Count(1000),
     "5",
     "start it again when it fails, until n quick failures in a row (5)",
 );
@@ -340,7 +345,7 @@ pub static RELEASE: Opt = switch("release", "clear the task: the sandbox is free
 pub static ALL_AT_WORK: Opt = switch("all", "for every sandbox of this repository");
 /// `--timeout` of `wait`
 pub static WAIT_AT_MOST: Opt =
-    valued("timeout", "seconds", Kind::Count, "fail when something still runs after so long");
+    valued("timeout", "seconds", Kind::Count(SECONDS), "fail when something still runs after so long");
 /// `--log`
 pub static LOG: Opt = switch("log", "print the log of its last background command");
 /// `--follow`
@@ -353,7 +358,7 @@ pub static RM_TOO: Opt = switch("rm", "also remove it, if that is safe");
 pub static TIMEOUT: Opt = valued(
     "timeout",
     "seconds",
-    Kind::Count,
+    Kind::Count(SECONDS),
     "kill what has not ended after so long, instead of 10 s",
 );
 /// `--all` of `stop`

@@ -44,6 +44,22 @@ fn wait_for_what_has_ended_or_never_began_returns_at_once() {
 }
 
 #[test]
+fn wait_and_stop_take_a_timeout_of_days() {
+    let (lab, _) = Lab::with_box();
+    lab.run(&["run", "box", "true"]).ok();
+    lab.run(&["wait", "--timeout=1000000", "box"]).stdout("box: done 0s\n").ok();
+    let nothing = "nothing runs in sandbox 'box'\n";
+    lab.run(&["stop", "--timeout=86400", "box"]).stderr(nothing).ok();
+    let lead = "error: option '--timeout' takes a number from 1 to 1000000, not";
+    for wrong in ["0", "1000001", "-1", "1h"] {
+        let output = lab.run(&["wait", &format!("--timeout={wrong}"), "box"]).output();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.starts_with(&format!("{lead} '{wrong}'\n")), "{stderr}");
+        assert_eq!(output.status.code(), Some(129));
+    }
+}
+
+#[test]
 fn wait_takes_several_and_all() {
     let lab = Lab::new();
     for (name, exit) in [("a", "exit 0"), ("b", "exit 3"), ("c", "kill -KILL $$")] {

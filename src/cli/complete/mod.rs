@@ -242,7 +242,7 @@ fn word_for(kind: Kind) -> String {
         Kind::Commit => "commit".into(),
         Kind::Folder => "folder".into(),
         Kind::OneOf(words) => format!("words {}", words.join(" ")),
-        Kind::Count | Kind::Text => "text".into(),
+        Kind::Count(_) | Kind::Text => "text".into(),
     }
 }
 
@@ -262,7 +262,7 @@ fn zsh_option(option: &Opt, form: &str) -> String {
 fn zsh_action(kind: Kind) -> String {
     match kind {
         Kind::OneOf(words) => format!("({})", words.join(" ")),
-        Kind::Count | Kind::Text => " ".into(),
+        Kind::Count(_) | Kind::Text => " ".into(),
         _ => format!("__git-sandbox_{}", word_for(kind)),
     }
 }
@@ -288,7 +288,7 @@ fn fish_option(option: &Opt, command: &str) -> String {
 fn fish_action(kind: Kind) -> Option<String> {
     match kind {
         Kind::OneOf(words) => Some(quoted(&words.join(" "))),
-        Kind::Count | Kind::Text => None,
+        Kind::Count(_) | Kind::Text => None,
         _ => Some(format!("'(__git_sandbox_{})'", word_for(kind))),
     }
 }
