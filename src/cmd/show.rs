@@ -9,10 +9,11 @@ use owo_colors::Style;
 
 use crate::cli::args::Args;
 use crate::cli::spec::{FOLLOW, JSON, LOG, MOUNTS};
-use crate::cmd::context::Here;
+use crate::cmd::context::{Here, removed};
 use crate::error::{Doing, Error, Result};
 use crate::lifecycle::quarantine::{Borrow, Quarantine};
 use crate::repo::Repo;
+use crate::sandbox::holding::Holding;
 use crate::sandbox::in_use::{Processes, User};
 use crate::sandbox::report::Report;
 use crate::sandbox::runs::line::{Kind, Start};
@@ -43,7 +44,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let facts = facts::facts(&here.repo, &here.worktrees, sandbox, &Processes::lazily());
     let removal = match verdict::refusal(&facts, 0) {
         Some(refusal) => format!("refused: {refusal}"),
-        None => "safe: nothing to lose".to_owned(),
+        None => safe(&verdict::holds(&facts)),
     };
     let back = format!("cd \"$(git sandbox path {})\"", shell_word(&report.name));
     let runs = runs::all(&sandbox.entry);
@@ -57,6 +58,12 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         out.answer(&format!("{key} {}", visible(&value)))?;
     }
     Ok(0)
+}
+
+/// Words a removal that is allowed: what is nowhere else goes along, and `restore` brings it back.
+fn safe(holds: &[Holding]) -> String {
+    let keeps = if holds.is_empty() { "" } else { "keeps " };
+    format!("safe: {keeps}{}", removed::held(holds))
 }
 
 /// Makes the quarantine of a sandbox, and prints what a container must be given to use it.

@@ -43,6 +43,24 @@ fn show_tells_everything_known() {
 }
 
 #[test]
+fn show_says_what_a_removal_would_keep_as_rm_does() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["--detach", "try"]);
+    test.commit(&path, ".gitignore", ".env*\n");
+    write(&path.join(".env.local"), "secret\n");
+    let shown = test.run(&["show", "exploration-try"]).output();
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let removal = shown.lines().find(|line| line.starts_with("removal")).unwrap();
+    assert_eq!(removal, "removal     safe: keeps 1 precious file, 1 commit only here");
+    test.run(&["rm", "--dry-run", "exploration-try"])
+        .stderr(
+            "would remove 'exploration-try' (1 precious file)\n\
+             would keep 1 commit only here in refs/sandbox/kept/<id>\n",
+        )
+        .ok();
+}
+
+#[test]
 fn show_counts_the_work() {
     let test = Test::new();
     test.remote("origin", "pr");
