@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::cli::args::Args;
 use crate::cli::spec::{
-    AS_BRANCH, DELETE_BRANCH, DRY_RUN, FF_ONLY, INTO, JSON, KEEP, MESSAGE, REBASE, SQUASH,
+    AS_BRANCH, DELETE_BRANCH, DRY_RUN, FF_ONLY, INTO, JSON, KEEP, MESSAGE, Opt, REBASE, SQUASH,
 };
 use crate::cmd::context::{Here, removed};
 use crate::error::{Error, Result};
@@ -84,6 +84,19 @@ impl Answer {
     }
 }
 
+/// Returns the command as it was typed, for hints: without the way of merging, its message
+/// and `--dry-run`.
+fn typed(args: &Args, name: &str) -> String {
+    let mut words = vec!["git sandbox merge".to_owned(), shell_word(name)];
+    for option in [&INTO, &AS_BRANCH] {
+        let value = args.value(option).map(|value| shell_word(&value.to_string_lossy()));
+        words.extend(value.map(|value| format!("{} {value}", option.typed())));
+    }
+    let switches = [&KEEP, &DELETE_BRANCH].into_iter().filter(|option| args.has(option));
+    words.extend(switches.map(Opt::typed));
+    words.join(" ")
+}
+
 /// Checks, merges, and removes the sandbox; the exit code.
 fn bring_home(
     args: &Args,
@@ -120,6 +133,7 @@ fn bring_home(
         into: &into,
         how: how(args),
         message: message.transpose()?,
+        command: &typed(args, &name),
     };
     answer.branch = Some(branch.clone());
     answer.into = Some(into.name.clone());

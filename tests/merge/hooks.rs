@@ -238,7 +238,7 @@ fn a_signature_that_fails_leaves_everything_as_it_was() {
 #[test]
 fn a_target_that_moves_meanwhile_is_not_lost() {
     for target in PLACES {
-        for how in [&[][..], &["--squash"], &["--rebase"]] {
+        for how in [&[][..], &["--squash", "--message", "done"], &["--rebase"]] {
             let scene = Scene::diverged(target);
             let path = moving(&scene);
             let before = scene.commit("dev");
@@ -248,9 +248,12 @@ fn a_target_that_moves_meanwhile_is_not_lost() {
             let stderr = String::from_utf8_lossy(&output.stderr);
             let moved = scene.commit("moved");
             assert_ne!(moved, before);
-            let wanted = "error: cannot merge 'box' into 'dev': it has moved meanwhile\n\
-                          hint: git sandbox merge box\n";
-            assert_eq!((&*stderr, output.status.code()), (wanted, Some(1)), "{target:?} {how:?}");
+            let again = words.join(" ");
+            let wanted = format!(
+                "error: cannot merge 'box' into 'dev': it has moved meanwhile\n\
+                 hint: git sandbox {again}\n"
+            );
+            assert_eq!((&*stderr, output.status.code()), (&*wanted, Some(1)), "{target:?} {how:?}");
             assert_eq!(scene.commit("dev"), moved);
             assert!(scene.path.exists());
             scene.is_clean();

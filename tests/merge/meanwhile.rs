@@ -8,7 +8,7 @@ use crate::fixture::merge::{Scene, Target};
 
 const FORWARD: &str = "merged 'box' into 'dev': 3 commits, fast-forward\n";
 const MOVED: &str = "error: cannot merge 'box' into 'dev': it has moved meanwhile\n\
-                     hint: git sandbox merge box\n";
+                     hint: git sandbox merge box --keep\n";
 /// A call of git's that only a look at the checkout makes.
 const LOOK: &str = "read-tree -n";
 /// The call that writes the files.

@@ -133,12 +133,27 @@ fn ff_only_refuses_a_target_with_commits_of_its_own() {
 }
 
 #[test]
+fn the_hint_to_rebase_keeps_the_other_options() {
+    let scene = Scene::diverged(Target::Here);
+    let text = "error: cannot merge 'box' into 'dev': 'dev' has commits of its own\n\
+                hint: git sandbox merge box --into dev --delete-branch --rebase\n";
+    scene.refused(&["--ff-only", "--into=dev", "--delete-branch"], text);
+    // A rebase takes no message.
+    scene.test.git(&["config", "merge.ff", "only"]);
+    scene.refused(&["--into=dev", "-m", "Bring it", "--delete-branch"], text);
+}
+
+#[test]
 fn a_conflict_leaves_everything_as_it_was() {
     for target in PLACES {
         let scene = Scene::clashing(target);
         for how in [&[][..], &["--squash"], &["--rebase"]] {
-            let text = "error: cannot merge 'box' into 'dev': conflict in 'mine'\n\
-                        hint: resolve it there: git -C $ROOT/box merge dev\n";
+            let verb = if how == ["--rebase"] { "rebase" } else { "merge" };
+            let text = format!(
+                "error: cannot merge 'box' into 'dev': conflict in 'mine'\n\
+                 hint: resolve it there: git -C $ROOT/box {verb} dev\n"
+            );
+            let text = text.as_str();
             scene.refused(how, text);
             if how != ["--rebase"] && can_tell(&scene.test) {
                 scene.refused(&[how, &["--dry-run"]].concat(), text);
@@ -152,7 +167,7 @@ fn a_dry_run_foresees_the_conflict_of_a_single_commit_that_is_rebased() {
     let scene = Scene::clashing(Target::Here);
     scene.test.git_in(&scene.path, &["reset", "--quiet", "--hard", "HEAD~1"]);
     let text = "error: cannot merge 'box' into 'dev': conflict in 'mine'\n\
-                hint: resolve it there: git -C $ROOT/box merge dev\n";
+                hint: resolve it there: git -C $ROOT/box rebase dev\n";
     scene.refused(&["--rebase"], text);
     if can_tell(&scene.test) {
         scene.refused(&["--rebase", "--dry-run"], text);

@@ -289,11 +289,12 @@ fn the_branch_of_a_detached_sandbox_goes_again_if_nothing_was_merged() {
     scene.test.git_in(&scene.path, &["checkout", "--quiet", "--detach"]);
     scene.test.git(&["branch", "--quiet", "-D", "box"]);
     for how in [&[][..], &["--squash"], &["--rebase"]] {
-        scene.refused(
-            &[&["--branch", "made"], how].concat(),
+        let verb = if how == ["--rebase"] { "rebase" } else { "merge" };
+        let text = format!(
             "error: cannot merge 'box' into 'dev': conflict in 'mine'\n\
-             hint: resolve it there: git -C $ROOT/box merge dev\n",
+             hint: resolve it there: git -C $ROOT/box {verb} dev\n"
         );
+        scene.refused(&[&["--branch", "made"], how].concat(), &text);
     }
 }
 
@@ -340,7 +341,7 @@ fn what_rerere_resolved_in_a_rebase_is_still_a_conflict() {
     scene.refused(
         &["--rebase"],
         "error: cannot merge 'box' into 'dev': conflict in 'mine'\n\
-         hint: resolve it there: git -C $ROOT/box merge dev\n",
+         hint: resolve it there: git -C $ROOT/box rebase dev\n",
     );
 }
 

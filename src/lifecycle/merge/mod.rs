@@ -194,7 +194,7 @@ impl Merge<'_> {
         match stop {
             Stop::Error(error) => error,
             Stop::Obstacle(obstacle) => {
-                let again = || format!("git sandbox merge {}", shell_word(&self.sandbox.name()));
+                let again = || self.typed(self.how);
                 let busy = matches!(obstacle, Obstacle::Moved | Obstacle::Busy { .. });
                 let hint = obstacle.hint().or_else(|| busy.then(again));
                 self.refused(obstacle.to_string(), hint)
@@ -214,7 +214,9 @@ impl Merge<'_> {
 
     fn conflict(&self, files: &[PathBuf]) -> Error {
         let path = shell_word(&self.sandbox.path.to_string_lossy());
-        let hint = format!("resolve it there: git -C {path} merge {}", shell_word(&self.into.name));
+        let verb = if self.how == How::Rebase { "rebase" } else { "merge" };
+        let into = shell_word(&self.into.name);
+        let hint = format!("resolve it there: git -C {path} {verb} {into}");
         self.refused(format!("conflict in {}", listed(files)), Some(hint))
     }
 }

@@ -6,7 +6,6 @@ use super::survey::{Survey, index_for_a_look, remove_index};
 use super::{How, Merge, Plan, Way};
 use crate::error::{Error, Result};
 use crate::git::config;
-use crate::ui::words::shell_word;
 
 /// Whether a fast-forward is made where one is possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,8 +53,7 @@ impl Merge<'_> {
             How::Rebase => Way::Rebase,
             How::Merge if rule != FastForward::Only => Way::Commit,
             How::Merge | How::FastForward => {
-                let name = shell_word(&self.sandbox.name());
-                let hint = format!("git sandbox merge {name} --rebase");
+                let hint = self.typed(How::Rebase);
                 let why = format!("'{}' has commits of its own", self.into.name);
                 return Err(self.refused(why, Some(hint)));
             }

@@ -8,6 +8,7 @@ use crate::repo::{Repo, Worktrees};
 use crate::sandbox::Sandbox;
 use crate::sys::clock::Time;
 use crate::ui::out::Out;
+use crate::ui::words::shell_word;
 
 /// How the commits come into the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,18 @@ pub enum How {
     Squash,
     /// Replayed on top of the target.
     Rebase,
+}
+
+impl How {
+    /// The option that asks for it, with a space before it.
+    fn option(self) -> &'static str {
+        match self {
+            How::Merge => "",
+            How::FastForward => " --ff-only",
+            How::Squash => " --squash",
+            How::Rebase => " --rebase",
+        }
+    }
 }
 
 /// A merge that is wanted.
@@ -47,6 +60,18 @@ pub struct Merge<'a> {
     pub how: How,
     /// The message, if it is not git's own.
     pub message: Option<&'a str>,
+    /// The command that asks for it, for hints; how and the message are not in it.
+    pub command: &'a str,
+}
+
+impl Merge<'_> {
+    /// Returns the command that asks for this merge, done in a given way.
+    pub(super) fn typed(&self, how: How) -> String {
+        let commits = matches!(how, How::Merge | How::Squash);
+        let message = self.message.filter(|_| commits);
+        let message = message.map(|text| format!(" --message {}", shell_word(text)));
+        format!("{}{}{}", self.command, how.option(), message.unwrap_or_default())
+    }
 }
 
 /// The file that the lock of merges is on.
