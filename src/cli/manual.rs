@@ -170,9 +170,9 @@ seconds. A failure within 60 seconds is a quick one; after 5 of them in a row, o
 A pool::
 `new --count <n> <name> <task> --background` makes sandboxes and starts the agent in each. `run --all
 --background` starts it wherever there is a task and no command runs, and `stop --all` ends all.
-`run --next <task>` gives a task to a sandbox that has none or whose branch is in its base; its branch
-then starts at its base again. One with uncommitted changes, with commits that its base has not, that
-is locked or in use is never taken. `stop --release` clears the task.
+`run --next <task>` gives a task to a sandbox that has none, or that has made commits of which its base
+has every one; its branch then starts at its base again. One with uncommitted changes, with commits
+that its base has not, that is locked or in use is never taken. `stop --release` clears the task.
 
 Waiting::
 `wait` returns when what runs in the sandboxes has ended. Its exit status is 0 if all of it succeeded.

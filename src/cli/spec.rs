@@ -200,7 +200,8 @@ pub static PR: Opt = valued(
 pub static WITH_CHANGES: Opt =
     switch("with-changes", "copy the uncommitted changes of the current worktree into it");
 /// `--count`
-pub static COUNT: Opt = valued("count", "n", Kind::Count(1000), "make a pool: <name>-1 to <name>-<n>");
+pub static COUNT: Opt =
+    valued("count", "n", Kind::Count(1000), "make a pool: <name>-1 to <name>-<n>");
 /// `--all`
 pub static ALL: Opt = switch("all", "those of every repository below the root");
 /// `--wide`
@@ -288,7 +289,7 @@ pub static OLDER_THAN: Opt =
     valued("older-than", "days", Kind::Count(DAYS), "retire what was unused for so many days");
 /// `--purge`
 pub static PURGE: Opt =
-    switch("purge", "delete from the trash now what has nothing to lose, or what is named");
+    switch("purge", "put away now what is in the trash; with names: delete those for good");
 
 /// `--fix`
 pub static FIX: Opt = switch("fix", "repair what can be repaired without losing anything");
@@ -344,8 +345,12 @@ pub static RELEASE: Opt = switch("release", "clear the task: the sandbox is free
 /// `--all` of `wait`
 pub static ALL_AT_WORK: Opt = switch("all", "for every sandbox of this repository");
 /// `--timeout` of `wait`
-pub static WAIT_AT_MOST: Opt =
-    valued("timeout", "seconds", Kind::Count(SECONDS), "fail when something still runs after so long");
+pub static WAIT_AT_MOST: Opt = valued(
+    "timeout",
+    "seconds",
+    Kind::Count(SECONDS),
+    "fail when something still runs after so long",
+);
 /// `--log`
 pub static LOG: Opt = switch("log", "print the log of its last background command");
 /// `--follow`
@@ -554,13 +559,14 @@ it is the newest. Without it, what can be brought back is listed.",
 pub static REAP: Command = Command {
     verb: Verb::Reap,
     name: "reap",
-    about: "retire stale sandboxes and empty what is safe to empty from the trash",
+    about: "retire stale sandboxes and put away what was in the trash for its period",
     details: "\
-A sandbox below the root that was not used for its period and has nothing to lose is
-moved to the trash. What has been in the trash for sandbox.trashExpiryDays and has
-nothing to lose is deleted; the rest stays until 'reap --purge <name>'. Worktrees outside
-the root, locked ones and ones in use are never taken. With --all, --purge takes ids only,
-but for orphans.",
+A sandbox below the root that was not used for its period and has no work in it is moved
+to the trash. What has been in the trash for sandbox.trashExpiryDays is put away in the
+vault, from where 'restore' brings it back too. Worktrees outside the root, locked ones
+and ones in use are never taken. Only 'reap --purge <name>' deletes, for good, what is
+named; it says what will be gone and, on a terminal, asks. With --all, --purge takes ids
+only, but for orphans.",
     operands: &[Operand { name: "name", kind: Kind::Removed, times: Times::Many }],
     after_dashes: AfterDashes::Operands,
     options: &[&DRY_RUN, &MERGED, &OLDER_THAN, &FORCE_STALE, &PURGE, &ALL, &ROOT, &JSON],

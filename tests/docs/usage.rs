@@ -75,7 +75,7 @@ const COMMANDS: &str = "    new                 create or resume a sandbox and p
     merge               merge its branch back and, once that is confirmed, remove it
     rm                  move sandboxes to the trash, unless there is work in them
     restore             bring a removed sandbox back as it was, or list those that can be
-    reap                retire stale sandboxes and empty what is safe to empty from the trash
+    reap                retire stale sandboxes and put away what was in the trash for its period
     doctor              find what crashes, moves and other tools left behind, and repair it
     setup               install man page, completions and the 'sb' function for the current user
     hook                serve an agent that makes worktrees of its own
