@@ -18,7 +18,7 @@ use crate::sandbox::in_use::{Processes, User};
 use crate::sandbox::report::Report;
 use crate::sandbox::runs::line::{Kind, Start};
 use crate::sandbox::runs::{self, Seen, State};
-use crate::sandbox::{Sandbox, facts, verdict};
+use crate::sandbox::{self, Sandbox, facts, verdict};
 use crate::session::confine::inside;
 use crate::sys::clock::{self, Time};
 use crate::sys::disk_usage;
@@ -41,11 +41,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         out.answer_json(&report)?;
         return Ok(0);
     }
-    let facts = facts::facts(&here.repo, &here.worktrees, sandbox, &Processes::lazily());
-    let removal = match verdict::refusal(&facts, 0) {
-        Some(refusal) => format!("refused: {refusal}"),
-        None => safe(&verdict::holds(&facts)),
-    };
+    let removal = removal(&here, sandbox);
     let back = format!("cd \"$(git sandbox path {})\"", shell_word(&report.name));
     let runs = runs::all(&sandbox.entry);
     let log = last_log(sandbox).map(|(_, path)| ("log", path.to_string_lossy().into_owned()));
@@ -58,6 +54,18 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         out.answer(&format!("{key} {}", visible(&value)))?;
     }
     Ok(0)
+}
+
+/// Words whether `rm` would remove a sandbox, as it says it itself.
+fn removal(here: &Here, sandbox: &Sandbox) -> String {
+    if sandbox.state == sandbox::State::Orphan {
+        return format!("refused: {}", Holding::Orphan);
+    }
+    let facts = facts::facts(&here.repo, &here.worktrees, sandbox, &Processes::lazily());
+    match verdict::refusal(&facts, 0) {
+        Some(refusal) => format!("refused: {refusal}"),
+        None => safe(&verdict::holds(&facts)),
+    }
 }
 
 /// Words a removal that is allowed: what is nowhere else goes along, and `restore` brings it back.
@@ -208,7 +216,9 @@ fn lines(report: &Report, now: Time) -> Vec<(&'static str, String)> {
         Ok(time) => moment(words::ago(time, now), time),
         Err(_) => text.to_owned(),
     });
-    let branch = report.branch.clone().unwrap_or_else(|| "none: HEAD is detached".into());
+    // Of an orphan neither is known.
+    let detached = report.head.as_ref().map(|_| "none: HEAD is detached".to_owned());
+    let branch = report.branch.clone().or(detached);
     let expires = match (report.expires, &report.locked) {
         (Some(time), _) => moment(words::ahead(time, now), time),
         (None, Some(_)) => "never while it is locked".into(),
@@ -242,7 +252,7 @@ fn lines(report: &Report, now: Time) -> Vec<(&'static str, String)> {
         ("task", report.task.clone()),
         ("author", report.author.clone()),
         ("path", Some(report.path.clone())),
-        ("branch", Some(branch)),
+        ("branch", branch),
         ("head", report.head.clone()),
         ("base", report.base.clone()),
         ("work", work(report)),

@@ -156,6 +156,25 @@ fn show_says_what_is_wrong() {
 }
 
 #[test]
+fn show_tells_of_an_orphan_what_is_known_and_what_rm_says() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["fix"]);
+    fs::rename(test.app(), test.home.join("away")).unwrap();
+    test.init("app", &[]);
+    let text = String::from_utf8(test.run(&["show", "fix"]).output().stdout).unwrap();
+    assert!(!text.contains("branch"), "{text}");
+    let wanted = "removal     refused: its repository could not be reached";
+    assert!(text.lines().any(|line| line == wanted), "{text}");
+    test.run(&["rm", "fix"])
+        .stderr(
+            "error: cannot remove 'fix': its repository could not be reached\n\
+             hint: to move it to the trash as it is: git sandbox rm --force fix\n",
+        )
+        .refused();
+    assert!(path.join("file").exists());
+}
+
+#[test]
 fn show_says_why_it_is_kept() {
     let test = Test::new();
     let path = test.new_sandbox(&["--detach", "look", "--dir", "../else"]);
