@@ -98,7 +98,7 @@ impl Out {
         let text = serde_json::to_string_pretty(value)
             .map_err(io::Error::from)
             .doing(|| "write JSON".into())?;
-        self.answer(&harmless_json(&text))
+        self.answer(&harmless_json(&text, locale::letters()))
     }
 
     /// A line of narration.
@@ -243,11 +243,13 @@ fn is_hidden(letter: char) -> bool {
             | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// JSON in which hidden characters are `\uXXXX`; they only ever stand inside its strings.
-fn harmless_json(json: &str) -> String {
+/// JSON in which hidden characters, and letters that the locale does not have, are `\uXXXX`; they only
+/// ever stand inside its strings.
+fn harmless_json(json: &str, letters: Letters) -> String {
     let mut text = String::with_capacity(json.len());
     for letter in json.chars() {
-        if letter != '\n' && is_hidden(letter) {
+        let is_foreign = letters == Letters::Ascii && !letter.is_ascii();
+        if is_foreign || letter != '\n' && is_hidden(letter) {
             let mut units = [0; 2];
             for unit in letter.encode_utf16(&mut units) {
                 let _ = write!(text, "\\u{unit:04x}");
@@ -284,7 +286,7 @@ mod tests {
     #[test]
     fn json_hides_nothing_and_stays_json() {
         let text = "x\u{202e}y\u{9b}z\u{e0041}";
-        let json = harmless_json(&serde_json::to_string(text).unwrap());
+        let json = harmless_json(&serde_json::to_string(text).unwrap(), Letters::Unicode);
         assert!(json.is_ascii(), "{json}");
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
     }
@@ -304,7 +306,7 @@ mod tests {
                     assert_eq!(visible_in(&shown, letters), shown);
                 }
             }
-            let json = harmless_json(&serde_json::to_string(&text).unwrap());
+            let json = harmless_json(&serde_json::to_string(&text).unwrap(), Letters::Unicode);
             assert!(!json.contains(is_hidden), "{json:?}");
             assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
         });

@@ -405,6 +405,8 @@ fn without_a_utf8_locale_only_ascii_is_printed() {
         assert_eq!(text, wanted, "{locale:?}");
         let text = on_terminal(&test, 60, &["show", "fix"], locale);
         assert!(text.is_ascii(), "{text}");
+        let text = on_terminal(&test, 60, &["show", "fix", "--json"], locale);
+        assert!(text.is_ascii() && text.contains(r"gr\u00f6\u00dfe of a long task"), "{text}");
     }
     let text = on_terminal(&test, 60, &["list", "--color=never"], &[]);
     assert!(text.contains("größe of a long task that does not…"), "{text}");
