@@ -4,10 +4,8 @@ use crate::cli::args::Args;
 use crate::cmd::context::Here;
 use crate::error::{Error, Result};
 use crate::sandbox::State;
+use crate::sandbox::named::MAIN;
 use crate::ui::out::Out;
-
-/// The word for the main worktree: no branch can be called so.
-const MAIN: &str = "^";
 
 pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let here = Here::find(args, out)?;

@@ -10,6 +10,9 @@ use crate::sandbox::Sandbox;
 use crate::sys::path;
 use crate::ui::words::{self, shell_word};
 
+/// The word for the main worktree: no branch can be called so.
+pub const MAIN: &str = "^";
+
 /// The one that a word means: a folder's name, a branch, `refs/heads/...` or a path.
 pub fn find<'a>(sandboxes: &'a [Sandbox], word: &OsStr) -> Result<&'a Sandbox> {
     let path = repo::user_folder().join(word);
@@ -34,13 +37,14 @@ pub fn find<'a>(sandboxes: &'a [Sandbox], word: &OsStr) -> Result<&'a Sandbox> {
     }
 }
 
-/// Whether a word that means no sandbox means the main worktree: by its path, its folder's name or the
-/// branch that is checked out there.
+/// Whether a word that means no sandbox means the main worktree: [`MAIN`], its path, its folder's name or
+/// the branch that is checked out there.
 pub fn is_main(word: &OsStr, worktrees: &Worktrees) -> bool {
     let main = &worktrees.main;
     let path = repo::user_folder().join(word);
     let is_branch = |branch: &OsString| branch == word || short(branch) == word;
     path::is_same(&path, &main.path)
+        || word == MAIN && !main.bare
         || main.path.file_name() == Some(word)
         || main.branch.as_ref().is_some_and(is_branch)
 }

@@ -210,7 +210,7 @@ fn the_main_worktree_is_refused_by_every_name_it_has() {
     let test = Test::new();
     let path = test.new_sandbox(&["box"]);
     let app = test.app();
-    for name in [app.to_str().unwrap(), ".", "main", "refs/heads/main", "app"] {
+    for name in [app.to_str().unwrap(), ".", "main", "refs/heads/main", "app", "^"] {
         for force in [&[][..], &["--force"], &["--force", "--force"]] {
             let words = [&["rm"][..], force, &["box", name]].concat();
             test.run(&words)

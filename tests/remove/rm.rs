@@ -188,7 +188,7 @@ fn an_unknown_name_stops_rm_before_it_touches_anything() {
 fn rm_never_takes_the_main_worktree() {
     let (test, _) = with_box();
     let app = test.app().display().to_string();
-    for word in ["app", ".", &app, "main", "refs/heads/main"] {
+    for word in ["app", ".", &app, "main", "refs/heads/main", "^"] {
         changes_nothing(&test, || {
             for words in [&["rm", word][..], &["rm", "--force", "--force", word]] {
                 let output = test.run(words).output();
