@@ -43,7 +43,7 @@ pub enum Error {
     MainWorktree { name: String },
     InTrash { name: String, id: String },
     NotRemoved { name: String, path: PathBuf },
-    UnknownTrash { name: String, nearest: Option<String> },
+    UnknownTrash { name: String, nearest: Option<String>, all: bool },
     NotThere { name: String, path: PathBuf, why: &'static str },
     Damaged { name: String, why: String },
     Unfinished { name: String },

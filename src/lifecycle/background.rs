@@ -45,7 +45,7 @@ pub fn leave_word(root: &Path, summary: &str, matters: bool, now: Time) -> Resul
 pub fn tell(root: &Path, out: Out) {
     if let (Some(time), Some(word)) = read(root) {
         out.note(&format!(
-            "while you were away: {word}; 'git sandbox restore' lists what can be brought back"
+            "while you were away: {word}; 'git sandbox restore --all' lists what can be brought back"
         ));
         if let Ok(time) = time.parse() {
             let _ = write(root, time, "");

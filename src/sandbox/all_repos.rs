@@ -121,6 +121,15 @@ pub fn common_of(entry: &Path) -> Option<PathBuf> {
     is_home.then(|| home.parent().map(Path::to_owned))?
 }
 
+/// Returns the folder that a repository is named by, which need not be there: the main worktree or, of a
+/// bare one, the common dir itself.
+pub fn repository_of(common: &Path) -> &Path {
+    match common.file_name() {
+        Some(name) if name == ".git" => common.parent().unwrap_or(common),
+        _ => common,
+    }
+}
+
 fn folders(home: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(home).into_iter().flatten().flatten();
     let hidden = |entry: &fs::DirEntry| entry.file_name().as_encoded_bytes().starts_with(b".");

@@ -66,8 +66,9 @@ pub fn after(error: &Error) -> Vec<String> {
         Error::NotRemoved { path, .. } => {
             vec![format!("cd {}", shell_word(&path.to_string_lossy()))]
         }
-        Error::UnknownTrash { .. } => {
-            vec!["'git sandbox restore' lists what can be brought back".into()]
+        Error::UnknownTrash { all, .. } => {
+            let all = if *all { " --all" } else { "" };
+            vec![format!("'git sandbox restore{all}' lists what can be brought back")]
         }
         Error::NotThere { path, .. } => vec![
             "mount the disk it is on, or, if it is gone for good:".into(),

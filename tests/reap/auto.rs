@@ -52,7 +52,7 @@ fn created(name: &str) -> String {
 fn while_away(retired: u32, freed: u64) -> String {
     let done = summary(retired, 0, 0, freed);
     format!(
-        "while you were away: {}; 'git sandbox restore' lists what can be brought back\n",
+        "while you were away: {}; 'git sandbox restore --all' lists what can be brought back\n",
         done.trim_end()
     )
 }

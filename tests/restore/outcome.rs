@@ -199,7 +199,8 @@ fn after_a_change_of_the_root_the_list_says_that_there_is_more() {
     let path = test.new_sandbox(&["box.tags"]);
     write(&path.join("work"), "work\n");
     rm(&test, "box.tags");
-    let hint = "hint: 1 more is in the trash or vault of another root: git sandbox restore --root <root>\n";
+    let hint =
+        "hint: 1 more may be in the vault of another root: git sandbox restore --root <root>\n";
     assert!(test.run(&["restore"]).output().stderr.is_empty());
     assert!(test.run(&["reap", "--purge"]).output().status.success());
     assert!(test.run(&["restore"]).output().stderr.is_empty());
@@ -212,6 +213,21 @@ fn after_a_change_of_the_root_the_list_says_that_there_is_more() {
     assert!(restored.status.success(), "{}", String::from_utf8_lossy(&restored.stderr));
     assert_eq!(fs::read_to_string(path.join("work")).unwrap(), "work\n");
     test.run(&["restore"]).stdout("").stderr("nothing to bring back\n").ok();
+}
+
+#[test]
+fn the_list_names_branch_and_repository_as_every_json_does() {
+    let test = repository(Format::Files).unwrap();
+    test.new_sandbox(&["feat/ui"]);
+    let before = test.json(&["show", "--json", "feat-ui"]);
+    rm(&test, "feat-ui");
+    for words in [&["restore", "--json"][..], &["restore", "--all", "--json"]] {
+        let row = test.json(words)[0].clone();
+        assert_eq!(row["branch"], "feat/ui");
+        for key in ["name", "path", "branch", "base_repo"] {
+            assert_eq!(row[key], before[key], "{key}");
+        }
+    }
 }
 
 #[test]
@@ -252,6 +268,14 @@ fn an_unknown_name_is_an_error() {
              hint: 'git sandbox restore' lists what can be brought back\n",
         )
         .code(1);
+    for words in [&["restore", "--all", "box"][..], &["reap", "--all", "--purge", "box"]] {
+        test.run_in(&test.home, words)
+            .stderr(
+                "error: no removed sandbox is called 'box'\n\
+                 hint: 'git sandbox restore --all' lists what can be brought back\n",
+            )
+            .code(1);
+    }
     test.new_sandbox(&["box"]);
     rm(&test, "box");
     test.run(&["restore", "bxo"])

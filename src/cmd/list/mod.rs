@@ -20,7 +20,7 @@ use crate::error::Result;
 use crate::git::Git;
 use crate::lifecycle::trash::{self, orphan};
 use crate::repo::{Repo, link};
-use crate::sandbox::all_repos::{Everywhere, common_of};
+use crate::sandbox::all_repos::{Everywhere, common_of, repository_of};
 use crate::sandbox::in_use::Processes;
 use crate::sandbox::overview::{self, Row};
 use crate::sandbox::report::Report;
@@ -295,11 +295,7 @@ fn everywhere<T: From<Report> + AsRef<Report>>(
         let project = folder.parent().and_then(Path::file_name).unwrap_or_default();
         let last_used = orphan::last_used(&folder, now).ok();
         let expires = last_used.and_then(|then| retention.expires(Class::Orphan, then));
-        let repository = match common.file_name() {
-            Some(name) if name == ".git" => common.parent().unwrap_or(&common),
-            _ => &common,
-        };
-        let report = Report::unread(&Sandbox::orphan(&folder), repository, project);
+        let report = Report::unread(&Sandbox::orphan(&folder), repository_of(&common), project);
         found.push(Report { last_used, expires, ..report }.into());
     }
     Ok(found)

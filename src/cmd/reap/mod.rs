@@ -177,7 +177,7 @@ impl Reaper<'_> {
             let stored = lost::lost_stored(all, &vault, *out)?;
             known.extend(stored.iter().map(|(journal, _)| Named::of(journal)));
         }
-        named::resolve(&self.args.operands, &known)
+        named::resolve(self.args, &known)
     }
 
     fn dry(&self) -> bool {
@@ -198,7 +198,7 @@ impl Reaper<'_> {
             background::tell(&here.place.root, *out);
         }
         if !self.args.has(&ALL) && !self.args.operands.is_empty() {
-            self.purging = named::resolve(&self.args.operands, &named::known(&here, *out)?)?;
+            self.purging = named::resolve(self.args, &named::known(&here, *out)?)?;
         }
         let processes = Processes::lazily();
         if self.args.operands.is_empty() && !self.args.has(&PURGE) {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::cli::args::Args;
+use crate::cli::spec::ALL;
 use crate::cmd::context::Here;
 use crate::error::{Error, Result};
 use crate::lifecycle::trash;
@@ -18,9 +20,9 @@ pub(super) struct Named {
 
 /// Resolves the names that are to be purged. Each must mean exactly one item: deleting the wrong one
 /// cannot be undone.
-pub(super) fn resolve(words: &[std::ffi::OsString], known: &[Named]) -> Result<BTreeSet<String>> {
+pub(super) fn resolve(args: &Args, known: &[Named]) -> Result<BTreeSet<String>> {
     let mut ids = BTreeSet::new();
-    for word in words {
+    for word in &args.operands {
         let means = |named: &&Named| *word == *named.id || *word == *named.name;
         let found: BTreeSet<&String> = known.iter().filter(means).map(|named| &named.id).collect();
         let name = word.to_string_lossy().into_owned();
@@ -28,7 +30,8 @@ pub(super) fn resolve(words: &[std::ffi::OsString], known: &[Named]) -> Result<B
             0 => {
                 let all = known.iter().flat_map(|it| [it.id.clone(), it.name.clone()]);
                 let nearest = words::nearest(&name, all);
-                return Err(Error::UnknownTrash { name, nearest });
+                let all = args.has(&ALL);
+                return Err(Error::UnknownTrash { name, nearest, all });
             }
             1 => ids.extend(found.into_iter().cloned()),
             _ => {

@@ -62,9 +62,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     let found: Vec<_> = found.into_iter().map(|found| (found, period)).collect();
     let code = list(args, &found, *out)?;
     if elsewhere > 0 {
-        let are = if elsewhere == 1 { "is" } else { "are" };
+        // One that was brought back may leave such commits behind too.
         out.hint(&format!(
-            "{elsewhere} more {are} in the trash or vault of another root: git sandbox restore --root <root>"
+            "{elsewhere} more may be in the vault of another root: git sandbox restore --root <root>"
         ));
     }
     Ok(code)
@@ -149,7 +149,7 @@ fn everywhere(args: &Args, out: &mut Out) -> Result<u8> {
         None if args.has(&NAMES) => names(args, &only, *out),
         None => list(args, &found, *out),
         Some(word) => {
-            let chosen = chosen(&only, &word.to_string_lossy())?.clone();
+            let chosen = chosen(args, &only, &word.to_string_lossy())?.clone();
             one_repository(&only, &chosen, &word.to_string_lossy())?;
             restore(args, out, &chosen)
         }
@@ -178,7 +178,7 @@ fn one_repository(found: &[Found], chosen: &Found, word: &str) -> Result<()> {
 }
 
 /// The newest that goes by this name, branch or id.
-fn chosen<'a>(found: &'a [Found], word: &str) -> Result<&'a Found> {
+fn chosen<'a>(args: &Args, found: &'a [Found], word: &str) -> Result<&'a Found> {
     let full = refs::full(word.as_ref());
     let by_id = |found: &&Found| found.journal().id == word;
     let by_name = |found: &&Found| found.journal().name == word;
@@ -194,8 +194,12 @@ fn chosen<'a>(found: &'a [Found], word: &str) -> Result<&'a Found> {
     let known = journals().flat_map(|journal| [journal.name.clone(), journal.id.clone()]);
     let nearest = words::nearest(word, known);
     let one = found.iter().find(by_id).or_else(|| found.iter().find(by_name));
-    one.or_else(|| found.iter().find(by_branch))
-        .ok_or_else(|| Error::UnknownTrash { name: word.to_owned(), nearest })
+    let all = args.has(&ALL);
+    one.or_else(|| found.iter().find(by_branch)).ok_or_else(|| Error::UnknownTrash {
+        name: word.to_owned(),
+        nearest,
+        all,
+    })
 }
 
 /// One of any repository, or of none.
@@ -247,7 +251,7 @@ fn folder(args: &Args) -> Option<String> {
 
 fn bring_back(args: &Args, out: Out, here: &Here, lock: &Lock, word: &str) -> Result<u8> {
     let found = found_in(here, out)?;
-    let found = chosen(&found, word)?;
+    let found = chosen(args, &found, word)?;
     let (folder, trash) = (folder(args), here.trash(lock));
     let unpacked = match found {
         Found::Trash(item) => Unpacked { item: item.clone(), missing: Vec::new() },

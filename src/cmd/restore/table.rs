@@ -1,6 +1,7 @@
 //! What can be brought back, as a table, as JSON, or as names.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use chrono::TimeDelta;
@@ -12,6 +13,7 @@ use crate::cli::args::Args;
 use crate::cli::spec::{DESCRIBE, JSON};
 use crate::error::Result;
 use crate::git::refs;
+use crate::sandbox::all_repos::repository_of;
 use crate::sandbox::holding::Holding;
 use crate::sandbox::journal::Journal;
 use crate::sys::clock::{self, Time};
@@ -106,6 +108,7 @@ fn row(found: &Found, period: Option<TimeDelta>) -> Row {
     let until =
         removed.zip(period).and_then(|(removed, period)| removed.checked_add_signed(period));
     let text = |path: &Path| path.to_string_lossy().into_owned();
+    let short = |branch: &str| refs::short(OsStr::new(branch)).to_string_lossy().into_owned();
     let (place, size, until) = match found {
         Found::Trash(item) => ("trash", disk_usage::of(&item.tree()).ok(), until),
         Found::Vault(_, size, _) => ("vault", Some(*size), None),
@@ -114,8 +117,8 @@ fn row(found: &Found, period: Option<TimeDelta>) -> Row {
         id: journal.id.clone(),
         name: journal.name.clone(),
         path: text(&journal.from),
-        branch: journal.branch.clone(),
-        base_repo: journal.common.as_deref().map(text).unwrap_or_default(),
+        branch: journal.branch.as_deref().map(short),
+        base_repo: journal.common.as_deref().map(repository_of).map(text).unwrap_or_default(),
         removed: removed.map_or_else(|| journal.removed.clone(), clock::rfc3339),
         reason: journal.why.to_string(),
         holds: journal.holds.iter().map(Holding::to_string).collect(),

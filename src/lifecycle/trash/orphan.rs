@@ -131,7 +131,11 @@ pub fn restore(item: &Item, name: Option<&str>, now: Time) -> Result<PathBuf> {
     let journal = Journal::read(&item.at)?;
     let ready = journal.is_some_and(|journal| journal.stage == Stage::Trashed);
     if !ready || !item.tree().is_dir() {
-        return Err(Error::UnknownTrash { name: item.journal.id.clone(), nearest: None });
+        return Err(Error::UnknownTrash {
+            name: item.journal.id.clone(),
+            nearest: None,
+            all: true,
+        });
     }
     let from = &item.journal.from;
     let target = name.map_or_else(|| from.clone(), |name| from.with_file_name(name));
