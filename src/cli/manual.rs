@@ -474,8 +474,14 @@ When the last daily `reap` was and, until somebody was told, what it did.
 `$GIT_COMMON_DIR/sandbox/lock`::
 The lock of the repository. It stays; only a lock on it counts.
 
+`$GIT_COMMON_DIR/sandbox.merge.lock`::
+The lock of merges.
+
 `$GIT_COMMON_DIR/sandbox-spares.lock`::
 The lock of the job that looks after the spares.
+
+`$GIT_DIR/sandbox.landing`::
+The journal of a merge, in the git dir of the checkout that it comes into; it goes with the merge.
 
 `$GIT_COMMON_DIR/worktrees/<id>/sandbox.json`::
 Task, base and time of creation of a sandbox.
