@@ -54,6 +54,7 @@ pub enum Error {
     Ambiguous { word: String, candidates: Vec<String> },
     NotInASandbox,
     NoMainWorktree,
+    UnknownMainWorktree { common: PathBuf },
     NoBase { name: String },
     NotMerged { name: String, into: Option<String>, why: String, hint: Option<String> },
     Config { key: String, value: String, wanted: &'static str },
@@ -210,6 +211,10 @@ impl fmt::Display for Error {
             Error::NotInASandbox => f.write_str("not inside a sandbox, and none was named"),
             Error::NoMainWorktree => {
                 f.write_str("there is no main worktree: the repository is bare")
+            }
+            Error::UnknownMainWorktree { common } => {
+                let common = common.display();
+                write!(f, "cannot tell where the main worktree of the git dir '{common}' is")
             }
             Error::Config { key, value, wanted } => {
                 write!(f, "bad value '{value}' for '{key}': {wanted}")

@@ -13,6 +13,9 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
         let main = &here.worktrees.main;
         return match main.bare {
             true => Err(Error::NoMainWorktree),
+            false if here.repo.is_main_unknown(main) => {
+                Err(Error::UnknownMainWorktree { common: main.path.clone() })
+            }
             false => out.answer_path(&main.path).map(|()| 0),
         };
     }

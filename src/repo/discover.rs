@@ -94,7 +94,9 @@ impl Whereabouts {
             let ours = entry.parent() == Some(&common.join("worktrees"))
                 && entry_points_to(&entry).as_deref() == Some(top)
                 && entry.canonicalize().is_ok_and(|real| real == entry);
-            (ours.then_some(common)?, entry)
+            // Elsewhere git cannot tell from here where the main worktree is.
+            let ordinary = ours && common.file_name().is_some_and(|name| name == ".git");
+            (ordinary.then_some(common)?, entry)
         };
         let takes = is_git_dir(&common) && names_a_commit(&git_dir.join("HEAD"));
         let mut prefix = dir.strip_prefix(top).ok()?.as_os_str().to_owned();

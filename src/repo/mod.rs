@@ -273,6 +273,12 @@ impl Repo {
         Ok(Worktrees { linked: linked.collect(), main, odd })
     }
 
+    /// Whether git cannot tell where the main worktree is, and names the git dir instead: from a linked
+    /// worktree, where the git dir was put elsewhere.
+    pub fn is_main_unknown(&self, main: &Record) -> bool {
+        !main.bare && main.path == self.common
+    }
+
     /// git takes the parent of the common dir for the main worktree, which is wrong in a submodule
     /// and where the git dir was put elsewhere.
     fn main_path(&self, listed: &Record) -> PathBuf {

@@ -70,6 +70,9 @@ pub fn after(error: &Error) -> Vec<String> {
             let all = if *all { " --all" } else { "" };
             vec![format!("'git sandbox restore{all}' lists what can be brought back")]
         }
+        Error::UnknownMainWorktree { .. } => {
+            vec!["run this in the main worktree".into()]
+        }
         Error::NotThere { path, .. } => vec![
             "mount the disk it is on, or, if it is gone for good:".into(),
             format!("git worktree remove --force --force {}", shell_word(&path.to_string_lossy())),

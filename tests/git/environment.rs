@@ -84,6 +84,32 @@ fn in_a_submodule_it_is_the_submodules() {
 }
 
 #[test]
+fn a_git_dir_that_was_put_elsewhere_serves_its_sandboxes_too() {
+    let test = Test::new();
+    let apart = test.home.join("apart");
+    test.git(&["init", "--quiet", "--separate-git-dir", apart.to_str().unwrap()]);
+    let path = test.new_sandbox(&["fix"]);
+    test.run(&["path", "^"]).stdout("$APP\n").ok();
+    test.run_in(&path, &["path"]).stdout("$ROOT/fix\n").ok();
+    let row = "  NAME  WORK  BASE  AGE\n* fix   -     =     0s\n";
+    test.run_in(&path, &["list"]).stdout(row).ok();
+    test.run_in(&path, &["run", "--", "true"]).ok();
+    // git takes the git dir for the main worktree there.
+    test.commit(&path, "more", "more\n");
+    let before = test.git(&["rev-parse", "main"]);
+    let unknown = "error: cannot tell where the main worktree of the git dir '$HOME/apart' is\n\
+                   hint: run this in the main worktree\n";
+    test.run_in(&path, &["path", "^"]).stderr(unknown).code(1);
+    test.run_in(&path, &["merge", "--dry-run"]).stderr(unknown).code(1);
+    test.run_in(&path, &["merge"]).stderr(unknown).code(1);
+    assert_eq!(test.git(&["rev-parse", "main"]), before);
+    assert!(!apart.join("more").exists());
+    let said = "merged 'fix' into 'main': 1 commit, fast-forward\n";
+    test.run(&["merge", "fix", "--keep"]).stderr(said).ok();
+    assert!(test.app().join("more").exists());
+}
+
+#[test]
 fn a_bare_repository_has_sandboxes_of_any_branch() {
     let test = Test::new();
     for (folder, project) in [("srv/tool.git", "tool"), ("proj/.bare", "proj")] {

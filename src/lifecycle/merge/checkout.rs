@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use super::obstacle::{Obstacle, Step};
+use crate::error::Error;
 use crate::git::Git;
 use crate::repo::holders::{self, Holder};
 use crate::repo::{Repo, Worktrees, link};
@@ -33,6 +34,9 @@ impl Checkout {
             }
             if record.bare {
                 continue;
+            }
+            if is_main && repo.is_main_unknown(record) {
+                return Err(Error::UnknownMainWorktree { common: folder }.into());
             }
             let connected = is_main || link::leads_to(&folder, git_dir);
             if !folder.is_dir() || !connected {
