@@ -66,13 +66,8 @@ pub fn after(error: &Error) -> Vec<String> {
         Error::NotRemoved { path, .. } => {
             vec![format!("cd {}", shell_word(&path.to_string_lossy()))]
         }
-        Error::UnknownTrash { all, .. } => {
-            let all = if *all { " --all" } else { "" };
-            vec![format!("'git sandbox restore{all}' lists what can be brought back")]
-        }
-        Error::UnknownMainWorktree { .. } => {
-            vec!["run this in the main worktree".into()]
-        }
+        Error::UnknownTrash { all, .. } => vec![what_lists_the_removed(*all)],
+        Error::UnknownMainWorktree { .. } => vec!["run this in the main worktree".into()],
         Error::NotThere { path, .. } => vec![
             "mount the disk it is on, or, if it is gone for good:".into(),
             format!("git worktree remove --force --force {}", shell_word(&path.to_string_lossy())),
@@ -107,6 +102,12 @@ pub fn after(error: &Error) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Names the command that lists removed sandboxes, of this repository or of every one.
+fn what_lists_the_removed(all: bool) -> String {
+    let all = if all { " --all" } else { "" };
+    format!("'git sandbox restore{all}' lists what can be brought back")
 }
 
 /// A name like that of a branch which no other one is in the way of.
