@@ -266,6 +266,14 @@ fn the_current_one_is_marked_and_what_expires_soon_is_said() {
              * fix              -     =     0s\n",
         )
         .ok();
+    test.run_in(&path, &["list"])
+        .env("GIT_SANDBOX_NOW", "2026-02-28T12:00:00Z")
+        .stdout(
+            "  NAME             WORK  BASE  AGE  EXPIRES\n  \
+               exploration-old  -     =     54d  now\n\
+             * fix              -     =     28d\n",
+        )
+        .ok();
 }
 
 #[test]

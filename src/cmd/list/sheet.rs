@@ -161,7 +161,10 @@ impl Sheet {
         let age = report.last_used.map(|then| words::brief(self.now - then));
         cells.push(age.map(|age| (age, dim).into()).unwrap_or_default());
         let left = report.expires.map(|then| then - self.now).filter(|left| *left < SOON);
-        let left = left.map(|left| format!("in {}", words::brief(left)));
+        let left = left.map(|left| match left > TimeDelta::zero() {
+            true => format!("in {}", words::brief(left)),
+            false => "now".to_owned(),
+        });
         cells.push(left.map(|left| (left, Style::new().yellow()).into()).unwrap_or_default());
         if self.wide {
             let size = self.sizes.get(&report.path).map(|bytes| words::size(*bytes));
