@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use crate::cli::args::Args;
 use crate::cli::spec::{
-    AUTHOR, BACKGROUND, BRANCH, CONFINE, COUNT, DETACH, DIR, FROM, JSON, NAME, NO_RUN, PR, RESTART,
-    ROOT, WITH_CHANGES,
+    AUTHOR, BACKGROUND, BRANCH, CONFINE, COUNT, DETACH, DIR, FROM, JSON, NAME, NETWORK, NO_RUN, PR,
+    RESTART, ROOT, WITH_CHANGES,
 };
 use crate::cmd::context::session::Start;
 use crate::cmd::context::{self, Here, lock_repo_alone, session, walls};
@@ -43,6 +43,10 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
     *out = context::colours(args, &repo.config);
     let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
     let what = what_to_run(args, &repo, &wishes)?;
+    if what.is_none() {
+        // It is recorded with walls only, and would be forgotten.
+        args.needs(&NETWORK, &CONFINE)?;
+    }
     if what.is_some() || args.has(&CONFINE) {
         walls::check_machine(&repo, args, &wishes[0].folder)?;
     }

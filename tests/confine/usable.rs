@@ -198,10 +198,16 @@ fn an_agent_of_the_config_is_confined_too() {
 #[test]
 fn network_needs_walls() {
     let Some(cell) = Cell::new() else { return };
-    let output = finished(&mut cell.sandbox(&["run", "--network=off", "box", "true"]));
-    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(stderr.starts_with("error: option '--network' needs '--confine'\n"), "{stderr}");
-    assert_eq!(output.status.code(), Some(129));
+    // A `new` without a command would record nothing of it.
+    for words in [&["run", "--network=off", "box", "true"][..], &["new", "--network=off", "fresh"]]
+    {
+        let output = finished(&mut cell.sandbox(words));
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(stderr.starts_with("error: option '--network' needs '--confine'\n"), "{stderr}");
+        assert_eq!(output.status.code(), Some(129));
+    }
+    let output = finished(&mut cell.sandbox(&["path", "fresh"]));
+    assert_eq!(output.status.code(), Some(1));
 }
 
 #[test]
