@@ -292,6 +292,31 @@ fn nothing_outlives_the_command() {
     signal(pid(), Signal::KILL);
 }
 
+/// What it can do to its own lock does not make its sandbox one that nobody uses.
+#[test]
+fn the_lock_of_the_runner_cannot_be_freed() {
+    let Some(cell) = Cell::new() else { return };
+    let state = || {
+        let lock = fs::read_to_string(cell.entry().join("sandbox.lock")).unwrap();
+        (cell.git(&cell.lab.app(), &["rev-parse", "box"]), lock)
+    };
+    let before = state();
+    let script = "git commit -q --allow-empty -m inside; \
+        python3 -c 'import fcntl, os; fcntl.flock(198, fcntl.LOCK_UN); os.write(198, b\"1\")'; \
+        echo ready >ready; exec sleep 600";
+    let words = ["run", "--confine=landlock", "box", "--", "sh", "-c", script];
+    let mut runner = cell.sandbox(&words).stderr(Stdio::null()).spawn().unwrap();
+    assert_eq!(line_of(&cell.lab.at("box/ready")), "ready\n");
+    let output = finished(&mut cell.sandbox(&["list", "--names"]));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(state(), before);
+    // It is found by its lock all the same.
+    let output = finished(&mut cell.sandbox(&["stop", "box"]));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    runner.wait().unwrap();
+    assert_eq!(cell.git(&cell.lab.app(), &["log", "-1", "--format=%s", "box"]), "inside\n");
+}
+
 /// What a runner that is killed cannot put back any more, the next command does.
 #[test]
 fn a_pointer_that_was_replaced_is_put_back_after_a_kill() {

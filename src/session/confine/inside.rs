@@ -74,14 +74,23 @@ fn shut_descriptors(command: &mut Command, kept: &[i32]) -> Result<()> {
         }
     }
     let nothing = File::open("/dev/null").at("open", "/dev/null".as_ref())?;
-    let mappings = open.into_iter().map(|child_fd| {
-        let parent_fd = OwnedFd::from(nothing.try_clone()?);
-        Ok(FdMapping { parent_fd, child_fd })
+    let shut = open.into_iter().map(|child_fd| Ok((nothing.try_clone()?, child_fd)));
+    let kept = kept.iter().map(|number| Ok((lock_of_its_own(*number)?, *number)));
+    let mappings = shut.chain(kept).map(|mapped: std::io::Result<_>| {
+        mapped.map(|(file, child_fd)| FdMapping { parent_fd: OwnedFd::from(file), child_fd })
     });
     let mappings =
         mappings.collect::<std::io::Result<Vec<_>>>().doing(|| "shut descriptors".into())?;
     let mapped = command.fd_mappings(mappings).map(drop);
     mapped.map_err(std::io::Error::other).doing(|| "shut descriptors".into())
+}
+
+/// Opens a lock that was inherited once more, and takes it. Of a descriptor that the command shared with
+/// its runner, it could free the runner's lock too, and be taken over from while it runs.
+fn lock_of_its_own(number: i32) -> std::io::Result<File> {
+    let file = File::open(format!("/proc/self/fd/{number}"))?;
+    file.try_lock_shared()?;
+    Ok(file)
 }
 
 /// Takes the privileges of root from the command: with them it could make devices and set the clock.
