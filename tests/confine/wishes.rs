@@ -63,7 +63,7 @@ fn gits_own_config_cannot_be_made_writable() {
     };
     let refused = |write: &str, line: &str| {
         let wanted = format!(
-            "error: bad value '$HOME/{write}' for 'sandbox.confineWrite': git takes its own config from there\n\
+            "error: bad value '$HOME/{write}' for 'sandbox.confineWrite': git takes its own config or hooks from there\n\
              hint: git config --show-origin --get-all sandbox.confineWrite\n"
         );
         is_refused(&cell, line, &wanted);
@@ -74,6 +74,14 @@ fn gits_own_config_cannot_be_made_writable() {
     cell.give(home);
     let dotfiles = line("~/dotfiles", "touch ran");
     refused("dotfiles", &dotfiles.replace("git -c", "git -c include.path=~/dotfiles/git -c"));
+    // What git would include may not be there yet either.
+    let lead = "git -c include.path=~/dotfiles/later -c";
+    std::fs::remove_file(home.join("dotfiles/git")).unwrap();
+    refused("dotfiles", &dotfiles.replace("git -c", lead));
+    refused("dotfiles", &dotfiles.replace("git -c", &lead.replace(".path", "If.onbranch:x.path")));
+    // Hooks run outside as well.
+    let lead = "git -c core.hooksPath=~/dotfiles/hooks -c";
+    refused("dotfiles", &dotfiles.replace("git -c", lead));
     // What is there is mounted to be read, and stays where it is.
     for name in ["config", "ignore", "attributes"] {
         write(&home.join(".config/git").join(name), "");

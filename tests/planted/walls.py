@@ -449,4 +449,12 @@ BUGS = [
      "let kept = kept.iter().map(",
      "let kept = kept.iter().filter(|_| !BUG).map(",
      "confine::landlock::the_lock_of_the_runner"),
+    ("let a file of config be made that git includes", "src/session/confine/settings.rs",
+     "let is_read = is_include ||",
+     "let is_read = (!BUG && is_include) ||",
+     "confine::wishes::gits_own_config"),
+    ("let hooks of the user's be written", "src/session/confine/settings.rs",
+     "key == b\"core.hookspath\"",
+     "(!BUG && key == b\"core.hookspath\")",
+     "confine::wishes::gits_own_config"),
 ]

@@ -196,7 +196,8 @@ pub fn not_gits_own(repo: &Repo, wish: &Wish) -> Result<()> {
     let home = home()?;
     let later = path::absolute("XDG_CONFIG_HOME").map(|folder| folder.join("git/config"));
     let later = later.into_iter().chain(GIT_FILES.map(|name| home.join(name)));
-    let files = listed(repo)?.files.into_iter().chain(later);
+    let listed = listed(repo)?;
+    let files = listed.files.into_iter().chain(listed.included).chain(later);
     let files: Vec<PathBuf> = files.map(|file| path::real(&file)).collect();
     let reaches = |open: &&PathBuf| {
         let open = path::real(open);
@@ -207,7 +208,7 @@ pub fn not_gits_own(repo: &Repo, wish: &Wish) -> Result<()> {
         Some(open) => Err(Error::Config {
             key: "sandbox.confineWrite".into(),
             value: open.to_string_lossy().into_owned(),
-            wanted: "git takes its own config from there",
+            wanted: "git takes its own config or hooks from there",
         }),
     }
 }
@@ -225,6 +226,8 @@ struct Listed {
     rest: Config,
     /// The files that git reads.
     files: BTreeSet<PathBuf>,
+    /// What it reads once that is there, or where a condition is met.
+    included: BTreeSet<PathBuf>,
 }
 
 fn listed(repo: &Repo) -> Result<Listed> {
@@ -243,8 +246,30 @@ fn listed(repo: &Repo) -> Result<Listed> {
     let origins = listed.split(|byte| *byte == 0).skip(1).step_by(3);
     let files = origins.filter_map(|origin| origin.strip_prefix(b"file:"));
     let files = files.map(|file| repo.git.dir().join(OsStr::from_bytes(file)));
+    let included = included(&listed, repo.git.dir(), &home()?);
     let rest = filtered(&listed, |scope, origin| !counts(scope, origin));
-    Ok(Listed { own: filtered(&listed, counts), rest, files: files.collect() })
+    Ok(Listed { own: filtered(&listed, counts), rest, files: files.collect(), included })
+}
+
+/// The files that `include.path` and `includeIf.<condition>.path` name, and the folders that hooks are in or
+/// copied from. A relative path is meant from the file that names it, and git runs in `dir`.
+fn included(listed: &[u8], dir: &Path, home: &Path) -> BTreeSet<PathBuf> {
+    let records: Vec<&[u8]> = listed.split(|byte| *byte == 0).collect();
+    let named = records.chunks_exact(3).filter_map(|record| {
+        let at = record[2].iter().position(|byte| *byte == b'\n')?;
+        let (key, value) = (record[2][..at].to_ascii_lowercase(), &record[2][at + 1..]);
+        let leads = [&b"include."[..], b"includeif."];
+        let is_include = leads.iter().any(|lead| key.starts_with(lead)) && key.ends_with(b".path");
+        let is_read = is_include || key == b"core.hookspath" || key == b"init.templatedir";
+        let origin = record[1].strip_prefix(b"file:").unwrap_or_default();
+        let folder = dir.join(OsStr::from_bytes(origin)).parent().map(Path::to_owned);
+        let path = match value.strip_prefix(b"~/") {
+            Some(rest) => home.join(OsStr::from_bytes(rest)),
+            None => folder?.join(OsStr::from_bytes(value)),
+        };
+        is_read.then(|| path::tidy(&path))
+    });
+    named.collect()
 }
 
 /// From `git config --list -z --show-scope --show-origin`: three records for each value.
@@ -280,6 +305,21 @@ mod tests {
             let records = input.split(|byte| *byte == 0).count();
             assert!(of(input).all("sandbox.confine").count() <= records / 3);
         });
+    }
+
+    #[test]
+    fn files_that_git_is_to_include_are_known_before_they_are_there() {
+        let listed = b"global\0file:/h/.gitconfig\0include.path\n~/a\0\
+            local\0file:.git/config\0includeif.gitdir:/x.y/.path\n../b\0\
+            global\0file:/h/.gitconfig\0include.path\n/c\0\
+            command\0command line:\0include.path\nd\0\
+            global\0file:/h/.gitconfig\0other.path\n/e\0\
+            global\0file:/h/.gitconfig\0core.hookspath\n~/hooks\0\
+            global\0file:/h/.gitconfig\0init.templatedir\n/t\0\
+            global\0file:/h/.gitconfig\0include.path\0";
+        let found = included(listed, Path::new("/w/app"), Path::new("/h"));
+        let wanted = ["/c", "/h/a", "/h/hooks", "/t", "/w/app/b", "/w/d"];
+        assert_eq!(found, wanted.map(PathBuf::from).into());
     }
 
     #[test]
