@@ -9,7 +9,7 @@ use owo_colors::Style;
 
 use crate::cli::args::Args;
 use crate::cli::spec::{FOLLOW, JSON, LOG, MOUNTS};
-use crate::cmd::context::{Here, removed};
+use crate::cmd::context::{Here, removed, walls};
 use crate::error::{Doing, Error, Result};
 use crate::lifecycle::quarantine::{Borrow, Quarantine};
 use crate::repo::Repo;
@@ -84,7 +84,7 @@ fn mounts(args: &Args, out: &mut Out) -> Result<u8> {
     let git = here.repo.git.holding(lock.file());
     let quarantine = Quarantine::of(&here.repo, &git, sandbox)?;
     quarantine.ready(Borrow::Mounted, *out)?;
-    for mount in quarantine.mounts()? {
+    for mount in walls::mounts(&here, sandbox)? {
         out.answer_raw(&[b"-v ", mount.option().as_bytes(), b"\n"].concat())?;
     }
     out.answer_raw(&[b"-w ", sandbox.path.as_os_str().as_bytes(), b"\n"].concat())?;

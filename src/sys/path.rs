@@ -67,6 +67,34 @@ pub fn real(path: &Path) -> PathBuf {
     path.to_owned()
 }
 
+/// Every place that an absolute path leads through: each folder on the way and, of each symlink, the
+/// places that it leads through.
+pub fn steps(path: &Path) -> Vec<PathBuf> {
+    const MOST_LINKS: usize = 40;
+    let parts = |path: &Path| -> Vec<PathBuf> {
+        path.components().rev().map(|part| PathBuf::from(part.as_os_str())).collect()
+    };
+    let (mut todo, mut at, mut links) = (parts(path), PathBuf::new(), 0);
+    let mut steps = Vec::new();
+    while let Some(part) = todo.pop() {
+        if part == Path::new("..") {
+            at.pop();
+            continue;
+        }
+        // A part that is the root starts anew.
+        at.push(part);
+        steps.push(at.clone());
+        if let Ok(target) = at.read_link()
+            && links < MOST_LINKS
+        {
+            links += 1;
+            at.pop();
+            todo.extend(parts(&target));
+        }
+    }
+    steps
+}
+
 /// The way from one folder to a path, both absolute.
 pub fn relative(from: &Path, to: &Path) -> PathBuf {
     let (from, to): (Vec<_>, Vec<_>) = (from.components().collect(), to.components().collect());
@@ -89,6 +117,25 @@ mod tests {
     fn paths_that_are_gone_are_still_tidied() {
         assert_eq!(normal(Path::new("/nowhere/a/../b/./c")), Path::new("/nowhere/b/c"));
         assert_eq!(normal(Path::new("/nowhere/a")), Path::new("/nowhere/a"));
+    }
+
+    #[test]
+    fn symlinks_are_followed_step_by_step() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(top.join("a/b")).unwrap();
+        for (target, link) in [("../c", "a/link"), ("a/b", "c"), ("loop", "loop")] {
+            std::os::unix::fs::symlink(target, top.join(link)).unwrap();
+        }
+        let told = |path: &str| {
+            let steps = steps(&top.join(path));
+            let below = steps.iter().filter_map(|step| step.strip_prefix(&top).ok());
+            let below = below.map(|step| step.to_str().unwrap().to_owned());
+            below.filter(|step| !step.is_empty()).collect::<Vec<_>>()
+        };
+        assert_eq!(told("a/link/x"), ["a", "a/link", "c", "a", "a/b", "a/b/x"]);
+        assert_eq!(told("a/absent/x"), ["a", "a/absent", "a/absent/x"]);
+        assert_eq!(told("loop").len(), 41);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Walls around commands: what must not get out, what must work inside, and what is refused.
 
+mod aliases;
 mod at_once;
 mod closed;
 mod escapes;

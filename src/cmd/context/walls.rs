@@ -1,12 +1,12 @@
 //! The walls that the user wishes around commands in a sandbox.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::args::Args;
 use crate::cli::spec::{CONFINE, CONTAINER, NETWORK, NO_CONFINE};
 use crate::cmd::context::Here;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lifecycle::quarantine::{Borrow, Quarantine};
 use crate::repo::place::Place;
 use crate::repo::root::Root;
@@ -68,6 +68,7 @@ pub fn container(here: &Here, sandbox: &Sandbox, args: &Args) -> Result<Option<C
     args.at_most_one(&[&CONFINE, &CONTAINER])?;
     args.at_most_one(&[&NO_CONFINE, &CONTAINER])?;
     let Some(image) = args.word(&CONTAINER) else { return Ok(None) };
+    can_be_mounted(here, sandbox)?;
     let asked = Asked { level: Some(Level::Full), ..asked(args)? };
     let wish = settings::wish(&here.repo, asked, None)?;
     let inside = wish.map_or((Network::On, Vec::new()), |wish| (wish.network, wish.env));
@@ -89,7 +90,18 @@ pub fn prepare(here: &Here, sandbox: &Sandbox, borrow: Borrow, out: Out) -> Resu
 
 /// What a container must mount for a sandbox.
 pub fn mounts(here: &Here, sandbox: &Sandbox) -> Result<Vec<Mount>> {
+    can_be_mounted(here, sandbox)?;
     Quarantine::of(&here.repo, &here.repo.git, sandbox)?.mounts()
+}
+
+/// Fails if another worktree is in the sandbox's folder: it could not be hidden from a container.
+fn can_be_mounted(here: &Here, sandbox: &Sandbox) -> Result<()> {
+    let mut paths = here.worktrees.linked.iter().map(|it| &it.record.path);
+    let is_inside = |path: &&PathBuf| path.starts_with(&sandbox.path) && **path != sandbox.path;
+    let Some(other) = paths.find(is_inside) else { return Ok(()) };
+    let why = format!("'{}' in it is another worktree", other.display());
+    let hints = vec!["use '--confine' instead of '--container'".to_owned()];
+    Err(Error::NotConfined { name: sandbox.name(), why, hints })
 }
 
 /// Warns, once, of repositories that appeared in a sandbox since a confined command was started there.

@@ -8,6 +8,7 @@ use super::mounts::SYSTEM as SHOWN;
 use super::wish::{Places, Wish};
 use crate::error::{Error, Result};
 use crate::sandbox::record::Level;
+use crate::sys::path;
 use crate::ui::words::shell_word;
 
 /// Folders without which no program runs, or through which every wall can be passed.
@@ -49,20 +50,29 @@ pub fn settings(name: &str, wish: &Wish, places: &Places, home: &Path) -> Result
     {
         return refuse(why, Vec::new());
     }
-    for path in wish.read.iter().chain(&wish.write) {
+    let own: Vec<&PathBuf> = wish.read.iter().chain(&wish.write).collect();
+    for path in own.iter().copied().chain(&places.others).chain([&places.main]) {
         let mut writable = wish.write.iter().chain([&places.folder]);
+        let shown = path.display();
+        if let Some(open) = writable.clone().find(|open| leads_into(path, open)) {
+            let why = format!(
+                "'{shown}' leads into '{}', where the command can change it",
+                open.display()
+            );
+            let hint = "git config --show-origin --get-all sandbox.confineWrite".to_owned();
+            return refuse(why, vec![hint]);
+        }
         let Some(open) = writable.find(|open| path.starts_with(open) && *open != path) else {
             continue;
         };
         // A command that ran before may have put a symlink to a secret here.
-        let shown = path.display();
         if let Some(link) = symlink_below(open, path) {
             return refuse(
                 format!("'{}' is a symlink in a writable folder", link.display()),
                 Vec::new(),
             );
         }
-        if path.symlink_metadata().is_err() {
+        if own.contains(&path) && path.symlink_metadata().is_err() {
             let hint = format!("touch {}", shell_word(&path.to_string_lossy()));
             let why = format!(
                 "'{shown}' is to be read-only, but is not there: the command could make it"
@@ -120,12 +130,24 @@ fn not_without_mounts(wish: &Wish, places: &Places, home: &Path) -> Option<Strin
         let shown = path.display();
         return Some(format!("to keep '{shown}' read-only in a writable folder {needs}"));
     }
+    let others = places.others.iter().chain([&places.main]);
+    if let Some(place) = others.clone().find(|place| place.starts_with(&places.folder)) {
+        return Some(format!("to hide '{}' in a writable folder {needs}", place.display()));
+    }
     let read = wish.read.iter().map(PathBuf::as_path).chain(SHOWN.iter().map(Path::new));
     let read: Vec<PathBuf> = read.filter_map(|path| path.canonicalize().ok()).collect();
-    let mut hidden = vec![home, &places.main, &places.root, &places.common];
-    hidden.extend(places.others.iter().map(PathBuf::as_path));
+    let mut hidden = vec![home, &places.root, &places.common];
+    hidden.extend(others.map(PathBuf::as_path));
     let shown = hidden.into_iter().find(|place| read.iter().any(|path| place.starts_with(path)));
     shown.map(|place| format!("to hide '{}' in a readable folder {needs}", place.display()))
+}
+
+/// Whether a path leads into a writable folder by another name than the folder's own. Then what is mounted
+/// at the path is not mounted in the folder, and the command could put a symlink in its place.
+fn leads_into(path: &Path, open: &Path) -> bool {
+    let real = open.canonicalize().unwrap_or_else(|_| open.to_owned());
+    let is_inside = |step: &PathBuf| step.starts_with(&real) && *step != real;
+    !path.starts_with(open) && path::steps(path).iter().any(is_inside)
 }
 
 /// The first symlink on the way from a folder to a path in it.

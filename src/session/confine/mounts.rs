@@ -113,7 +113,7 @@ impl View {
             let real = path.canonicalize().ok()?;
             Some(mount(path, Shows::Write(real)))
         }));
-        mounts.extend(on_the_way(wish).into_iter().filter_map(|path| {
+        mounts.extend(on_the_way(wish, places).into_iter().filter_map(|path| {
             let real = path.canonicalize().ok()?;
             Some(mount(&path, Shows::Write(real)))
         }));
@@ -192,14 +192,15 @@ impl View {
 
 /// The folders between a writable folder and a path in it that has a mount of its own. Each is mounted
 /// too: a mount point cannot be renamed, so that the path stays where it is.
-fn on_the_way(wish: &Wish) -> BTreeSet<PathBuf> {
-    let is_named =
-        |part: &Path| [&wish.read, &wish.write].iter().any(|it| it.iter().any(|path| path == part));
+fn on_the_way(wish: &Wish, places: &Places) -> BTreeSet<PathBuf> {
+    let open = || wish.write.iter().chain([&places.folder]);
+    let paths = || open().chain(&wish.read).chain(&places.others).chain([&places.main]);
+    let is_named = |part: &Path| paths().any(|path| path == part);
     let mut found = BTreeSet::new();
-    for path in wish.read.iter().chain(&wish.write) {
+    for path in paths() {
         let above = path.ancestors().skip(1);
         let nearest = above.clone().find(|part| is_named(part));
-        if nearest.is_some_and(|nearest| wish.write.iter().any(|open| open == nearest)) {
+        if nearest.is_some_and(|nearest| open().any(|open| open == nearest)) {
             found.extend(above.take_while(|part| !is_named(part)).map(Path::to_owned));
         }
     }
