@@ -217,7 +217,9 @@ Submodules have no git dir inside, and objects of Git LFS stay inside.
 `git sandbox run --container <image>` is the same in a container, by `podman`(1) or docker. The image must hold git.
 The sandbox, the private git dir in the place of the repository's, and the repository's objects to be read are
 mounted where they are outside, and your settings of git in a home that vanishes; `git sandbox show --mounts`
-prints the options for containers that you start yourself.
+prints the options for containers that you start yourself. Start such a container by `git sandbox run
+--no-confine <name> -- podman run ...`: by itself it holds no lock of the sandbox, so that other commands
+take over from it, and remove it, while it runs.
 
 Settings count from your own config, `git -c` and the repository's config file, not from files that this
 includes from elsewhere and not from the config of one worktree. Inside, `list`, `show`, `path` and `diff`
@@ -352,8 +354,8 @@ adds to the defaults: git's own settings, and toolchains in the home such as `~/
 
 `sandbox.confineWrite`::
 A path that a confined command may change as well: a cache, or the state of an agent. It can be given
-more than once. What holds the home, the system, a git dir, other sandboxes or another worktree is
-refused. A `sandbox.confineRead` inside of it stays read-only; give one for every file there that
+more than once. What holds the home, the system, a git dir, other sandboxes or another worktree, and
+what git takes its own config or hooks from, is refused. So is a path that leads into it by another name. A `sandbox.confineRead` inside of it stays read-only; give one for every file there that
 programs of yours run or obey, for the command could change it otherwise.
 
 `sandbox.confineEnv`::

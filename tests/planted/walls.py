@@ -481,4 +481,12 @@ BUGS = [
      "        steps.push(at.clone());\n",
      "        if !BUG || at.read_link().is_err() {\n            steps.push(at.clone());\n        }\n",
      "unit:sys::path"),
+    ("let a container move the way to its private git dir", "src/lifecycle/quarantine/mounts.rs",
+     "            Mount::writable(&self.dir.join(worktrees), &common.join(worktrees)),\n",
+     "",
+     "quarantine::outcome::mounts_are_printed"),
+    ("mount no objects that a repository borrows for a container", "src/lifecycle/quarantine/mounts.rs",
+     "mounts.extend(borrowed.iter().map(",
+     "mounts.extend(borrowed.iter().filter(|_| !BUG).map(",
+     "quarantine::container::objects_that"),
 ]

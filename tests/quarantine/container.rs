@@ -57,6 +57,8 @@ fn a_container_gets_the_sandbox_and_nothing_else() {
          -v\n$ROOT/box/.git:$ROOT/box/.git:ro\n\
          -v\n$HOME/app/.git/worktrees/ID/confined:$HOME/app/.git\n\
          -v\n$HOME/app/.git/objects:$HOME/app/.git/base-objects:ro\n\
+         -v\n$HOME/app/.git/worktrees/ID/confined/worktrees:$HOME/app/.git/worktrees\n\
+         -v\n$HOME/app/.git/worktrees/ID/confined/worktrees/ID:$HOME/app/.git/worktrees/ID\n\
          -v\n$HOME/app/.git/worktrees/ID/commondir:\
          $HOME/app/.git/worktrees/ID/commondir:ro\n\
          --tmpfs\n/home/sandbox:rw,exec,mode=1777\n\
@@ -119,6 +121,34 @@ fn a_container_that_cannot_be_is_refused_before_anything_is_started() {
         .code(1);
     let output = it.test.run(&["run", "--container=image", "--confine", "box"]).output();
     assert_eq!(output.status.code(), Some(129));
+}
+
+/// In a container nothing can be hidden of the sandbox's folder.
+#[test]
+fn a_worktree_in_the_sandbox_is_not_shown_to_a_container() {
+    let it = Confined::new();
+    let path = fake(&it, "docker");
+    it.test.git_in(&it.path, &["worktree", "add", "--quiet", "--detach", "other"]);
+    let error = "error: cannot confine 'box': '$ROOT/box/other' in it is another worktree\n\
+        hint: use '--confine' instead of '--container'\n";
+    let run = ["run", "--container=image", "box", "--", "true"];
+    for words in [&run[..], &["show", "--mounts", "box"]] {
+        it.test.run(words).env("PATH", &path).stderr(error).code(1);
+    }
+    assert!(!it.test.home.join("words").exists());
+}
+
+/// A repository may itself borrow objects.
+#[test]
+fn objects_that_the_repository_borrows_are_mounted_too() {
+    let it = Confined::new();
+    let lender = it.test.home.join("lender.git");
+    it.test.git(&["clone", "--quiet", "--bare", ".", lender.to_str().unwrap()]);
+    let objects = lender.join("objects");
+    write(&it.test.app().join(".git/objects/info/alternates"), objects.to_str().unwrap());
+    let output = it.test.run(&["show", "--mounts", "box"]).output();
+    let line = format!("\n-v {0}:{0}:ro\n", objects.display());
+    assert!(String::from_utf8_lossy(&output.stdout).contains(&line), "{output:?}");
 }
 
 #[test]

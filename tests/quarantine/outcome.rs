@@ -319,6 +319,8 @@ fn mounts_are_printed_as_options() {
              -v $ROOT/box/.git:$ROOT/box/.git:ro\n\
              -v $HOME/app/.git/worktrees/{id}/confined:$HOME/app/.git\n\
              -v $HOME/app/.git/objects:$HOME/app/.git/base-objects:ro\n\
+             -v $HOME/app/.git/worktrees/{id}/confined/worktrees:$HOME/app/.git/worktrees\n\
+             -v $HOME/app/.git/worktrees/{id}/confined/worktrees/{id}:$HOME/app/.git/worktrees/{id}\n\
              -v $HOME/app/.git/worktrees/{id}/commondir:\
              $HOME/app/.git/worktrees/{id}/commondir:ro\n\
              -w $ROOT/box\n"

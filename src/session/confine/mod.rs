@@ -43,6 +43,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 pub use self::alone::Pointer;
 #[cfg(not(target_os = "linux"))]
 use self::elsewhere::{calls, files};
+pub use self::mounts::borrowed;
 pub use self::wish::{Places, Wish};
 use crate::error::{Doing, Error, Result};
 use crate::repo::Repo;
