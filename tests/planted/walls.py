@@ -489,4 +489,12 @@ BUGS = [
      "mounts.extend(borrowed.iter().map(",
      "mounts.extend(borrowed.iter().filter(|_| !BUG).map(",
      "quarantine::container::objects_that"),
+    ("confine a branch whose name is not text", "src/lifecycle/quarantine/mod.rs",
+     "branch.to_str().is_none()",
+     "!BUG && branch.to_str().is_none()",
+     "quarantine::outcome::a_branch_whose_name"),
+    ("pass over branches whose names are not text", "src/lifecycle/quarantine/inside.rs",
+     "            if is_lock {\n",
+     "            if is_lock || (BUG && name.to_str().is_none()) {\n",
+     "quarantine::outcome::a_branch_whose_name"),
 ]

@@ -1,6 +1,7 @@
 //! What was committed and staged inside is outside after the next look.
 
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 
 use super::{Confined, took};
@@ -346,4 +347,22 @@ fn what_a_loss_of_power_emptied_is_written_anew() {
     let before = it.outside("box");
     let tip = it.commit("new", "new\n");
     assert_eq!(it.look(), super::took("1 commit", &before, &tip));
+}
+
+/// Refs are text to us; what cannot be told apart from others would never be taken over.
+#[test]
+fn a_branch_whose_name_is_not_text_is_not_confined() {
+    let it = Confined::new();
+    let odd = |lead: &[u8]| std::ffi::OsStr::from_bytes(&[lead, b"b\xff"].concat()).to_owned();
+    let mut branch = it.command(&["update-ref"]);
+    let output = branch.arg(odd(b"refs/heads/")).arg("HEAD").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let said = "'box' also holds branch 'b\u{fffd}'; git sandbox run --confine box reaches them\n";
+    assert_eq!(it.look(), said);
+    let mut rename = it.test.command("git", &it.path);
+    assert!(rename.args(["branch", "-m"]).arg(odd(b"")).status().unwrap().success());
+    it.test
+        .run_in(&it.path, &["show", "--mounts", "."])
+        .stderr("error: cannot confine 'box': the name of its branch is not UTF-8\n")
+        .code(1);
 }

@@ -43,9 +43,13 @@ impl Inside {
             let Ok(name) = path.strip_prefix(dir) else { continue };
             // A lock of git's, which a killed git leaves behind, is no ref.
             let is_lock = path.extension().is_some_and(|end| end == "lock");
-            let Some(name) = name.to_str().filter(|_| !is_lock) else { continue };
+            if is_lock {
+                continue;
+            }
+            // A name that is not text is told as far as it is; its commit counts like others.
+            let name = name.to_string_lossy().into_owned();
             let text = file::read_small(&path).at("read", &path)?;
-            loose.push((name.to_owned(), String::from_utf8_lossy(&text).trim().to_owned()));
+            loose.push((name, String::from_utf8_lossy(&text).trim().to_owned()));
         }
         let find = |name: &str| loose.iter().find(|(loose, _)| loose == name).map(|it| &it.1);
         let resolved = loose.iter().filter_map(|(name, _)| {

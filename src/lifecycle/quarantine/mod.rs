@@ -67,6 +67,12 @@ impl<'a> Quarantine<'a> {
         let id = id.or_else(own);
         let name = sandbox.name();
         let id = id.ok_or(Error::NotConfinable { name, why: "git sandbox did not make it" })?;
+        // Inside, refs are told apart by text: what is on such a branch would never be taken over.
+        let branch = sandbox.branch.as_ref().filter(|_| !sandbox.detached);
+        if branch.is_some_and(|branch| branch.to_str().is_none()) {
+            let why = "the name of its branch is not UTF-8";
+            return Err(Error::NotConfinable { name: sandbox.name(), why });
+        }
         let dir = confined::dir(&sandbox.entry);
         Ok(Quarantine { repo, git: git.at(&repo.common), sandbox, dir, id })
     }
