@@ -10,7 +10,7 @@ use std::path::Path;
 
 use rustix::fs::{Dev, FileType, Stat, fstat};
 
-use crate::git::compressed;
+use crate::git::{compressed, split_index};
 use crate::sys::file;
 
 /// The times, ids and size of a file, in the order of the index: 32 bits each.
@@ -106,10 +106,15 @@ impl Index {
         Index::of(bytes, id, written, device)
     }
 
-    /// Reads an index that a command which is not trusted wrote, also one with compressed paths.
+    /// Reads an index that a command which is not trusted wrote, also one with compressed paths and one that
+    /// is split.
     pub fn read_untrusted(path: &Path, id: usize) -> Option<Index> {
-        let bytes = file::read_untrusted(path, LARGEST).ok()?;
-        Index::of(compressed::expanded(bytes, id, LARGEST)?, id, (0, 0), 0)
+        let read = |path: &Path| {
+            compressed::expanded(file::read_untrusted(path, LARGEST).ok()?, id, LARGEST)
+        };
+        let shared = |name: &str| read(&path.with_file_name(format!("sharedindex.{name}")));
+        let whole = split_index::joined(read(path)?, id, LARGEST, shared)?;
+        Index::of(whole, id, (0, 0), 0)
     }
 
     fn of(bytes: Vec<u8>, id: usize, written: (i64, i64), device: Dev) -> Option<Index> {

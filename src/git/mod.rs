@@ -24,6 +24,7 @@ pub mod new_index;
 pub mod pipe;
 pub mod porcelain;
 pub mod refs;
+mod split_index;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

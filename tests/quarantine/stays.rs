@@ -21,6 +21,11 @@ fn stage(it: &Confined, file: &str) {
     fs::remove_file(it.path.join(file)).unwrap();
 }
 
+/// Makes the index inside a sparse one, in which `dir` is a single entry. It is not taken over.
+fn sparse(it: &Confined) {
+    it.git(&["sparse-checkout", "set", "--cone", "--sparse-index"]);
+}
+
 fn also_holds(what: &str) -> String {
     format!("'box' also holds {what}; git sandbox run --confine box reaches them\n")
 }
@@ -38,19 +43,43 @@ fn an_index_with_compressed_paths_is_taken_over() {
     assert_eq!(it.git(&["status", "--short"]), "A  folder/other");
 }
 
+/// With `core.splitIndex` every index inside is in two files.
+#[test]
+fn a_split_index_is_taken_over() {
+    for version in ["2", "4"] {
+        let it = Confined::new();
+        for file in ["changed", "deleted", "folder/kept"] {
+            it.commit(file, file);
+        }
+        it.look();
+        it.git(&["update-index", "--index-version", version]);
+        it.git(&["config", "splitIndex.maxPercentChange", "100"]);
+        it.git(&["update-index", "--split-index"]);
+        write(&it.path.join("changed"), "other\n");
+        it.git(&["add", "changed"]);
+        it.git(&["rm", "--quiet", "deleted"]);
+        stage(&it, "new");
+        assert_eq!(it.look(), "");
+        let status = "M  changed\nD  deleted\nAD new";
+        assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), status);
+        refresh(&it, "more");
+        assert_eq!(it.git(&["status", "--short"]), status);
+    }
+}
+
 #[test]
 fn an_index_that_is_not_understood_stays_and_that_outside_follows_the_branch() {
     let it = Confined::new();
-    it.git(&["update-index", "--split-index"]);
+    sparse(&it);
     let tip = it.commit("one", "1\n");
     stage(&it, "two");
     let said = took("1 commit", &it.outside("main"), &tip) + &also_holds("staged files");
     assert_eq!(it.look(), said);
-    assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "");
+    assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), " D dir/c");
     refresh(&it, "more");
     assert_eq!(it.git(&["status", "--short"]), "AD two");
     // Once it is one that is understood, it is taken over.
-    it.git(&["update-index", "--no-split-index"]);
+    it.git(&["sparse-checkout", "disable"]);
     assert_eq!(it.look(), "");
     assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "AD two");
 }
@@ -98,7 +127,7 @@ fn a_head_elsewhere_stays_with_what_is_staged_on_it() {
 #[test]
 fn what_is_staged_in_a_renamed_sandbox_stays_with_its_branch() {
     let mut it = Confined::new();
-    it.git(&["update-index", "--split-index"]);
+    sparse(&it);
     stage(&it, "two");
     assert_eq!(it.look(), also_holds("staged files"));
     succeeds(it.test.run(&["rename", "box", "other"]));

@@ -118,7 +118,7 @@ impl Taken {
 enum Staged {
     /// Files that make this tree.
     Tree(String),
-    /// What is no tree, a conflict, or cannot be read: a split, sparse or damaged index.
+    /// What is no tree, a conflict, or cannot be read: a sparse or damaged index.
     NoTree,
     /// Files for a commit on another branch than the sandbox's.
     Elsewhere,
