@@ -105,10 +105,11 @@ impl Session<'_> {
         let mut command = self.blank(&process::ourselves()?);
         command.args(["run", "--", "supervised"]).arg(plan.doing(|| "plan the run".into())?);
         command.args(typed).env(SUPERVISED, self.entry);
-        let held = lock.try_clone().doing(|| "share the lock".into())?;
-        command.stdin(Stdio::from(held)).stdout(log_of(run)?).stderr(log_of(run)?);
-        // Instead of the lock of the sandbox that we may have been started in.
-        share(&mut command, Vec::new(), lock, Some(run))?;
+        command.stdin(Stdio::from(lock)).stdout(log_of(run)?).stderr(log_of(run)?);
+        // In the place of the lock of the sandbox that we may have been started in. Its own is its stdin, and
+        // nothing else: it must be able to let go of it.
+        let nothing = File::open("/dev/null").at("open", "/dev/null".as_ref())?;
+        share(&mut command, Vec::new(), nothing.into(), Some(run))?;
         Ok(command.spawn().doing(|| "start the background".into())?.id())
     }
 }

@@ -124,7 +124,7 @@ fn what_runs_inside_dies_with_its_runner() {
 #[test]
 fn a_background_run_has_a_log_and_its_end_is_written_down() {
     let Some(cell) = Cell::new() else { return };
-    let script = "echo inside $GIT_SANDBOX_CONFINED; exit 3";
+    let script = "git commit -q --allow-empty -m inside; echo inside $GIT_SANDBOX_CONFINED; exit 3";
     let output = finished(&mut cell.sandbox(&[
         "run",
         "--confine",
@@ -141,9 +141,12 @@ fn a_background_run_has_a_log_and_its_end_is_written_down() {
     assert_eq!(format!("{first}\n"), OFF);
     let pid = rest.lines().next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
     gone(pid);
+    // Before any other command of ours has looked.
+    assert_eq!(cell.git(&cell.lab.app(), &["log", "-1", "--format=%s", "box"]), "inside\n");
     let log = finished(&mut cell.sandbox(&["show", "--log", "box"]));
     let log = String::from_utf8(log.stdout).unwrap();
-    assert!(log.contains("\ninside 1\n") && log.ends_with(" exited with 3\n"), "{log}");
+    let end = " exited with 3\ntook 1 commit into branch 'box' (";
+    assert!(log.contains("\ninside 1\n") && log.contains(end), "{log}");
 }
 
 #[test]

@@ -510,4 +510,8 @@ BUGS = [
      "            entry = Entry { path: entry.path, ..new };",
      "            if !BUG {\n                entry = Entry { path: entry.path, ..new };\n            }",
      "quarantine::stays::a_split_index"),
+    ("leave what ran in the background to the next look", "src/cmd/run.rs",
+     "            supervise::let_go()?;\n",
+     "            if !BUG {\n                supervise::let_go()?;\n            }\n",
+     "confine::usable::a_background_run"),
 ]
