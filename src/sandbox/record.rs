@@ -68,6 +68,14 @@ pub struct Confine {
     pub network: Option<Network>,
 }
 
+impl Confine {
+    /// What is recorded where something was before: the network stays as it was unless it is told anew.
+    pub fn over(self, before: Option<Confine>) -> Confine {
+        let network = self.network.or(before.and_then(|before| before.network));
+        Confine { network, ..self }
+    }
+}
+
 /// The means of confinement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

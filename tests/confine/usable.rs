@@ -182,6 +182,9 @@ fn a_sandbox_that_was_made_for_it_stays_confined() {
     let free = "not confined, although sandbox 'box' was made for it\n";
     assert_eq!(run(&["--no-confine"]), ("free\n".into(), free.into()));
     assert_eq!(run(&[]), ("1\n".into(), OFF.into()));
+    // What is said once more about the walls is no word about the network.
+    finished(&mut cell.sandbox(&["new", "--confine", "box"]));
+    assert_eq!(run(&[]), ("1\n".into(), OFF.into()));
 }
 
 #[test]

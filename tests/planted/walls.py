@@ -514,4 +514,8 @@ BUGS = [
      "            supervise::let_go()?;\n",
      "            if !BUG {\n                supervise::let_go()?;\n            }\n",
      "confine::usable::a_background_run"),
+    ("forget the network when walls are wished for again", "src/sandbox/record.rs",
+     "self.network.or(before.and_then(|before| before.network))",
+     "self.network.or(before.filter(|_| !BUG).and_then(|before| before.network))",
+     "confine::usable::a_sandbox_that_was_made"),
 ]

@@ -93,7 +93,7 @@ impl Wish {
         Facts {
             task: self.task.clone().or(facts.task),
             author: self.author.clone().or(facts.author),
-            confine: self.confine.or(facts.confine),
+            confine: self.confine.map(|new| new.over(facts.confine)).or(facts.confine),
             ..facts
         }
     }
