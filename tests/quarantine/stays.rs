@@ -204,6 +204,8 @@ fn what_could_not_be_taken_over_is_not_forgotten_when_mounts_are_shown() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.starts_with(&format!("warning: {lead}")), "{said}");
     assert!(said.contains(&format!("\nerror: {lead}")), "{said}");
+    let hint = "\nhint: to start afresh, with all of it in the trash: git sandbox rm --force box\n";
+    assert!(said.ends_with(hint), "{said}");
     assert!(it.look().starts_with(&format!("warning: {lead}")));
     fs::rename(&hidden, &object).unwrap();
     assert_eq!(it.look(), took("1 commit", &it.outside("main"), &tip));
