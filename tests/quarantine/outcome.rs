@@ -78,6 +78,7 @@ fn what_stays_inside_is_named_and_survives_a_gc_of_the_repository() {
     let it = Confined::new();
     let tip = it.commit("one", "1\n");
     it.git(&["tag", "mine"]);
+    it.git(&["notes", "add", "-m", "noted"]);
     it.git(&["switch", "--quiet", "-c", "side"]);
     let side = it.commit("side", "side\n");
     it.git(&["switch", "--quiet", "box"]);
@@ -85,7 +86,7 @@ fn what_stays_inside_is_named_and_survives_a_gc_of_the_repository() {
     it.git(&["stash", "--quiet"]);
     let stash = it.git(&["rev-parse", "refs/stash"]);
     let said = it.look();
-    let also = "'box' also holds branch 'side', a stash and tag 'mine'; \
+    let also = "'box' also holds branch 'side', 'refs/notes/commits', a stash and tag 'mine'; \
                 git sandbox run --confine box reaches them\n";
     assert_eq!(said, took("1 commit", &it.outside("main"), &tip) + also);
     collect_garbage(&it.test);

@@ -58,6 +58,7 @@ pub enum Left {
     Branch(String),
     Tag(String),
     Stash,
+    Ref(String),
     Operation(&'static str),
     DetachedHead,
     SwitchedBranch,
@@ -73,6 +74,7 @@ impl Left {
             Left::Branch(name) => format!("branch '{name}'"),
             Left::Tag(name) => format!("tag '{name}'"),
             Left::Stash => "a stash".into(),
+            Left::Ref(name) => format!("'{name}'"),
             Left::Operation(name) => format!("a {name} in progress"),
             Left::DetachedHead => "a detached HEAD".into(),
             Left::SwitchedBranch => "another branch checked out".into(),
@@ -356,6 +358,8 @@ impl Quarantine<'_> {
                 left.push(Left::Tag(tag.to_owned()));
             } else if name == "refs/stash" {
                 left.push(Left::Stash);
+            } else if !name.starts_with("refs/remotes/") {
+                left.push(Left::Ref(name.clone()));
             }
         }
         let operation = confined::operation(&self.sandbox.entry);
