@@ -92,7 +92,7 @@ pub fn protected_by(entry: &Path) -> BTreeSet<String> {
 
 /// Files and folders at the top of a private git dir that name no objects, or are handled by
 /// themselves. A ref of the same name further down is a ref.
-fn holds_no_ids(name: &OsStr) -> bool {
+pub fn holds_no_ids(name: &OsStr) -> bool {
     let name = name.as_bytes();
     let leads: [&[u8]; 3] = [b"index", b"sharedindex.", b"sandbox."];
     let names: [&[u8]; 6] =

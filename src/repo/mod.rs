@@ -17,6 +17,7 @@ pub mod request;
 pub mod resolve;
 pub mod root;
 
+pub mod stamps;
 pub mod start_point;
 pub mod unreached;
 

@@ -14,6 +14,7 @@ use crate::git::config::Config;
 use crate::git::index::Index;
 use crate::git::{Answer, Git, porcelain};
 use crate::repo::nested::{has_work, look_inside, unsaved_module};
+use crate::repo::stamps::Stamps;
 use crate::repo::unreached::Unreached;
 use crate::repo::{Repo, Worktrees, held, link};
 use crate::sandbox::confined;
@@ -54,6 +55,7 @@ pub fn facts(
         }
         return facts;
     }
+    facts.stamps = Stamps::of(&sandbox.entry);
     let git = repo.git.in_sandbox(&sandbox.path, &sandbox.entry);
     let main = (!worktrees.main.bare).then_some(worktrees.main.path.as_path());
     let operation = sandbox.operation(&repo.git, repo.is_reftable());

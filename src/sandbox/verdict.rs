@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::repo::stamps::Stamps;
 use crate::sandbox::Damage;
 use crate::sandbox::holding::{Holding, listed};
 use crate::sandbox::in_use::User;
@@ -39,6 +40,8 @@ pub struct Facts {
     pub pristine: bool,
     /// What git ignores in it, folders as one; none where that is not known.
     pub ignored: Option<Vec<PathBuf>>,
+    /// What the files of its private git dir looked like before all this was read.
+    pub stamps: Option<Stamps>,
 }
 
 /// Why a folder and a private git dir cannot be shown to be one sandbox of ours.
@@ -202,6 +205,7 @@ impl Facts {
             held: BTreeSet::new(),
             pristine: false,
             ignored: None,
+            stamps: None,
         }
     }
 }

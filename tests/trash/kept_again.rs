@@ -216,3 +216,23 @@ fn the_sides_of_a_conflict_that_are_in_no_commit_are_kept() {
         }
     }
 }
+
+#[test]
+fn the_ref_of_an_item_of_the_vault_is_made_again_by_a_reap() {
+    let (test, _, commits) = removed(true);
+    succeeds(test.run(&["reap", "--purge"]));
+    assert!(trashed(&test).is_empty());
+    let before = test.git(&["for-each-ref", "refs/sandbox"]);
+    let name = kept(&test);
+    test.git(&["update-ref", "-d", name.split_whitespace().last().unwrap()]);
+    test.run(&["reap", "--dry-run"]).stderr("nothing to clean up (0 sandboxes)\n").ok();
+    assert_eq!(test.git(&["for-each-ref", "refs/sandbox"]), "");
+    test.run(&["reap"]).stderr("nothing to clean up (0 sandboxes)\n").ok();
+    assert_eq!(test.git(&["for-each-ref", "refs/sandbox"]), before);
+    collect_garbage(&test);
+    for commit in &commits {
+        assert_eq!(test.git(&["cat-file", "-t", commit]), "commit");
+    }
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(fs::read_to_string(test.at("box").join("a")).unwrap(), "mine\n");
+}

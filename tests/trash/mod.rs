@@ -5,6 +5,7 @@ mod asked;
 mod entries;
 mod kept;
 mod kept_again;
+mod meanwhile;
 mod orphans;
 mod purge_doubt;
 mod put_away;

@@ -65,7 +65,16 @@ impl Reaper<'_> {
             if !matches!(stage, Stage::Trashed | Stage::PutAway) {
                 continue;
             }
-            let Some(why) = self.why_put_away(item, after.trash) else { continue };
+            let Some(why) = self.why_put_away(item, after.trash) else {
+                // A process that was left in it may have committed since.
+                let acts = lock.is_some() && *stage == Stage::Trashed;
+                if let Some(private) = item.private.as_ref().filter(|_| acts) {
+                    let renewed = holder.renewed(item, private).map(drop);
+                    renewed
+                        .unwrap_or_else(|error| out.warn(&format!("{}: {error}", item.journal.id)));
+                }
+                continue;
+            };
             let put = |progress: &mut dyn FnMut(u64)| holder.put_away(item, &vault, progress);
             self.put_away(item, lock.is_some(), why, put);
         }
@@ -140,7 +149,8 @@ impl Reaper<'_> {
         Ok(())
     }
 
-    /// Deletes from the vault what was named, or what has been there for its period.
+    /// Deletes from the vault what was named, or what has been there for its period. What the repository
+    /// keeps for the others gets its ref again where that has vanished.
     fn stored(
         &mut self,
         here: &Here,
@@ -149,7 +159,8 @@ impl Reaper<'_> {
         vault: &Vault,
         out: Out,
     ) -> Result<()> {
-        if self.purging.is_empty() && period.is_none() {
+        let renews = self.purging.is_empty() && lock.is_some();
+        if self.purging.is_empty() && period.is_none() && !renews {
             return Ok(());
         }
         for (journal, size) in here.stored(out)? {
@@ -163,8 +174,10 @@ impl Reaper<'_> {
                 }
                 () => false,
             };
-            if let Some(lock) = lock.filter(|_| purged) {
-                here.trash(lock).let_go(&journal)?;
+            match lock {
+                Some(lock) if purged => here.trash(lock).let_go(&journal)?,
+                Some(lock) if renews => drop(here.trash(lock).renew(&journal)?),
+                _ => {}
             }
         }
         Ok(())

@@ -120,7 +120,7 @@ impl Trash<'_> {
         };
         self.detach(&journal, entry)?;
         crash_point::reached();
-        self.complete_removal(&pin, &journal, entry)?;
+        self.complete_removal(&pin, &journal, entry, None)?;
         let staged = journal.holds.iter().find_map(|held| match held {
             Holding::Staged(count) => Some(*count),
             _ => None,

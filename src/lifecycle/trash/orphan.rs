@@ -193,7 +193,7 @@ impl Trash<'_> {
         crash_point::reached();
         journal.write(at)?;
         self.detach(&journal, entry)?;
-        self.complete_removal(&pin, &journal, entry)?;
+        self.complete_removal(&pin, &journal, entry, None)?;
         Ok(true)
     }
 

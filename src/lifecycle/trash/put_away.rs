@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::error::{Doing, Error, Result};
 use crate::lifecycle::trash::{Item, Trash, private_home};
-use crate::lifecycle::vault::item::{Base, Item as Stored, Obstacle};
+use crate::lifecycle::vault::item::{Base, Item as Stored, Obstacle, Part};
 use crate::lifecycle::vault::{Outcome, Vault};
 use crate::repo::{held, kept};
 use crate::sandbox::in_use::Processes;
@@ -62,11 +62,8 @@ impl Trash<'_> {
             let base = head.map(|commit| Base { git: &git, commit });
             return carry_out(item, vault, base, &|_| true, progress);
         }
-        let kept = self.keep_again(item, private)?;
+        let item = self.renewed(item, private)?;
         let head = held::head_commit(&self.git, private)?;
-        let mut item = item.clone();
-        item.journal.kept = kept;
-        item.journal.write(&item.at)?;
         crash_point::reached();
         let base = head.as_deref().map(|commit| Base { git: &git, commit });
         let precious = match (&item.journal.ignored, item.journal.has_tree) {
@@ -78,7 +75,24 @@ impl Trash<'_> {
             _ => Vec::new(),
         };
         let is_precious = |path: &Path| precious.iter().any(|other| other == path);
-        carry_out(&item, vault, base, &is_precious, progress)
+        let put = carry_out(&item, vault, base, &is_precious, progress)?;
+        // What a process committed there meanwhile is kept at once, as far as git can read what is left.
+        if matches!(put, Put::Stays(_))
+            && let Some(journal) = Journal::read(&item.at)?
+        {
+            self.renewed(&Item { journal, ..item }, private).ok();
+        }
+        Ok(put)
+    }
+
+    /// Keeps what an item holds now, and writes that down.
+    pub fn renewed(&self, item: &Item, private: &Path) -> Result<Item> {
+        let journal = self.keep_again(item, private)?;
+        if (&journal.kept, &journal.fingerprint) != (&item.journal.kept, &item.journal.fingerprint)
+        {
+            journal.write(&item.at)?;
+        }
+        Ok(Item { journal, ..item.clone() })
     }
 
     /// The item of which only the private git dir is left: its files were put away while its repository was
@@ -158,6 +172,13 @@ fn carry_out(
         Outcome::Stays(obstacle) => return Ok(Put::Stays(obstacle)),
     };
     crash_point::reached();
+    // What was committed after it was kept is not: files must not go because that commit has them.
+    if let Some(private) = private
+        && journal.stage == Stage::Trashed
+        && held::fingerprint(private) != journal.fingerprint
+    {
+        return Ok(Put::Stays(Obstacle::Changed(Part::Private.name().into())));
+    }
     dir::make(at)?;
     // From then on the vault alone has all of it, also if this is stopped: that is where a restore looks.
     let mut begins = || {

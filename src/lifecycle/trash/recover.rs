@@ -49,7 +49,7 @@ impl Trash<'_> {
             Some(journal) => match &journal.stage {
                 Stage::Removing if there || !journal.has_tree => {
                     let journal = self.as_it_is_now(&pin, journal, tree)?;
-                    self.complete_removal(&pin, &journal, entry)?;
+                    self.complete_removal(&pin, &journal, entry, None)?;
                 }
                 Stage::Removing => self.undo(&pin, Some(&journal), entry)?,
                 // Half adopted, which is completed with the other items.
@@ -101,9 +101,9 @@ impl Trash<'_> {
                 let mut journal = journal.clone();
                 if head.is_some() && head != journal.head {
                     journal.head = head;
-                    journal.kept = self.keep_again(item, private)?;
+                    journal.kept = self.keep_again(item, private)?.kept;
                 }
-                self.complete_removal(&pin, &journal, private)?;
+                self.complete_removal(&pin, &journal, private, None)?;
             }
             (Stage::Restoring(_), Some(private)) if there => {
                 self.stay_in_trash(at, journal, private)?;
@@ -163,7 +163,7 @@ impl Trash<'_> {
     }
 
     /// Makes a kept ref again that something has deleted.
-    fn renew(&self, journal: &Journal) -> Result<bool> {
+    pub fn renew(&self, journal: &Journal) -> Result<bool> {
         let Some(commit) = &journal.kept else { return Ok(false) };
         let (git, common) = (&self.git, &self.repo.common);
         match kept::renew(git, common, commit, &journal.id) {

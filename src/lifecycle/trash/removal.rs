@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
 use crate::git::refs;
-use crate::lifecycle::trash::Trash;
 use crate::lifecycle::trash::attach::UNBORN;
+use crate::lifecycle::trash::{Item, Trash};
 use crate::repo::held::Held;
 use crate::repo::kept::{self, Kept};
 use crate::repo::link::{self, Half};
+use crate::repo::stamps::Stamps;
 use crate::repo::{held, name};
 use crate::sandbox::journal::{Journal, Paused, Stage, TREE, Why};
 use crate::sandbox::mark::{Pin, Text};
@@ -42,6 +43,8 @@ struct Prepared {
     only_here: u64,
     /// The commit whose ref is still to be made.
     to_keep: Option<String>,
+    /// What its private git dir looked like before that was read to be kept.
+    stamps: Option<Stamps>,
 }
 
 /// What a removal did.
@@ -81,7 +84,7 @@ impl Trash<'_> {
         pin.set(entry)?;
         crash_point::reached();
         let prepared = self.prepare(sandbox, facts, why, &pin);
-        let Prepared { journal, only_here, to_keep } = match prepared {
+        let Prepared { journal, only_here, to_keep, stamps } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
                 self.undo(&pin, None, entry)?;
@@ -101,7 +104,7 @@ impl Trash<'_> {
             return Err(error);
         }
         crash_point::reached();
-        if let Err(error) = self.complete_removal(&pin, &journal, entry) {
+        if let Err(error) = self.complete_removal(&pin, &journal, entry, stamps.as_ref()) {
             // Back where it was: a removal is whole or none.
             file::rename(&pin.at.join(TREE), &sandbox.path)?;
             self.undo(&pin, Some(&journal), entry)?;
@@ -132,6 +135,11 @@ impl Trash<'_> {
     /// by the same git.
     fn prepare(&self, sandbox: &Sandbox, facts: &Facts, why: &Why, pin: &Pin) -> Result<Prepared> {
         let entry = &sandbox.entry;
+        // Where nothing was staged, that is known from the facts.
+        let stamps = match facts.pristine {
+            true => facts.stamps.clone(),
+            false => Stamps::of(entry),
+        };
         let mut held = held::held_by(&self.git, entry)?;
         if !facts.pristine {
             let staged = held::add_staged(&self.git, entry, sandbox.head.as_deref(), &mut held);
@@ -177,7 +185,7 @@ impl Trash<'_> {
         };
         journal.write(&pin.at)?;
         crash_point::reached();
-        Ok(Prepared { journal, only_here: kept.only_here, to_keep })
+        Ok(Prepared { journal, only_here: kept.only_here, to_keep, stamps })
     }
 
     /// The journal of a sandbox that is about to be removed, with everything that has to come back.
@@ -261,13 +269,15 @@ impl Trash<'_> {
         release_branch(journal, entry)
     }
 
-    /// Moves the private git dir out of the registry and makes the two halves name each other. Can be
-    /// called again after a crash at any step.
+    /// Moves the private git dir out of the registry and makes the two halves name each other. What it
+    /// names that it did not name by these stamps, or without any, is kept too: a process may have
+    /// committed meanwhile. Can be called again after a crash at any step.
     pub(super) fn complete_removal(
         &self,
         pin: &Pin,
         journal: &Journal,
         entry: &Path,
+        stamps: Option<&Stamps>,
     ) -> Result<()> {
         let private = self.home()?.join(&pin.id);
         if entry != private {
@@ -282,8 +292,14 @@ impl Trash<'_> {
             link::move_submodules(&self.git, (was, &journal.from), one, other)?;
         }
         crash_point::reached();
-        let fingerprint = held::fingerprint(&private);
-        let journal = Journal { fingerprint, ..journal.clone() };
+        let journal = Journal { fingerprint: held::fingerprint(&private), ..journal.clone() };
+        let detached = journal.branch.as_ref().and(journal.head.as_deref());
+        let journal = if stamps.is_some_and(|stamps| stamps.cover(&private, detached)) {
+            journal
+        } else {
+            let journal = Journal { fingerprint: None, ..journal };
+            self.keep_again(&Item { at: pin.at.clone(), private: None, journal }, &private)?
+        };
         journal.at_stage(Stage::Trashed, &pin.at)?;
         crash_point::reached();
         Ok(())

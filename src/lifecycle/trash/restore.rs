@@ -53,8 +53,10 @@ impl Trash<'_> {
             return Ok((target, Attached::PlainFolder));
         };
         if let Err(error) = self.keep_again(item, private) {
-            let lost = |commit: &String| Ok(!kept::has(&self.git, &self.repo.common, commit)?);
-            if !journal.kept.as_ref().map_or(Ok(false), lost)? {
+            let named = [journal.kept.clone(), held::head_commit(&self.git, private)?];
+            let has = |commit: &String| kept::has(&self.git, &self.repo.common, commit);
+            let has: Vec<bool> = named.iter().flatten().map(has).collect::<Result<_>>()?;
+            if !has.contains(&false) {
                 return Err(error);
             }
             let why =
@@ -76,14 +78,17 @@ impl Trash<'_> {
     }
 
     /// Makes the kept ref anew from what an item holds now: a process left in it may have committed.
-    pub fn keep_again(&self, item: &Item, private: &Path) -> Result<Option<String>> {
+    /// Returns its journal with what is kept, and with what the private git dir looked like before it
+    /// was read.
+    pub fn keep_again(&self, item: &Item, private: &Path) -> Result<Journal> {
         if self.is_unchanged(&item.journal, private) {
             if let Some(commit) = &item.journal.kept {
                 kept::renew(&self.git, &self.repo.common, commit, &item.journal.id)?;
             }
-            return Ok(item.journal.kept.clone());
+            return Ok(item.journal.clone());
         }
         self.refill_refs(&item.journal, private)?;
+        let fingerprint = held::fingerprint(private);
         let mut held = held::held_by(&self.git, private)?;
         let head = item.journal.head.as_deref();
         let staged = held::add_staged(&self.git, private, head, &mut held);
@@ -95,7 +100,8 @@ impl Trash<'_> {
         if let Some(commit) = &item.journal.kept {
             kept::renew(&self.git, &self.repo.common, commit, id)?;
         }
-        Ok(kept::keep(&self.git, self.repo, &held, head, id)?.commit)
+        let kept = kept::keep(&self.git, self.repo, &held, head, id)?.commit;
+        Ok(Journal { kept, fingerprint, ..item.journal.clone() })
     }
 
     /// Whether a private git dir is exactly as the removal left it.
