@@ -74,7 +74,9 @@ impl Unreached {
         let input = ids.iter().fold(String::new(), |text, id| text + id + "\n");
         let git = git.at(common);
         let words = ["rev-list", "--parents", "--single-worktree", "--ignore-missing", "--stdin"];
-        let answer = git.look(words).arg("--not").args(by).ask_with(input.into_bytes())?;
+        // As garbage collection sees it: what only a replacement reaches goes with that.
+        let call = git.look(words).env("GIT_NO_REPLACE_OBJECTS", "1");
+        let answer = call.arg("--not").args(by).ask_with(input.into_bytes())?;
         if !answer.ok() {
             let doing = "compare its commits".to_owned();
             return Err(Error::Git { doing, why: answer.why() });

@@ -236,3 +236,18 @@ fn the_ref_of_an_item_of_the_vault_is_made_again_by_a_reap() {
     succeeds(test.run(&["restore", "box"]));
     assert_eq!(fs::read_to_string(test.at("box").join("a")).unwrap(), "mine\n");
 }
+
+#[test]
+fn what_only_a_replacement_reaches_is_kept_by_itself() {
+    let (test, tree, commits) = removed(false);
+    succeeds(test.run(&["restore", "box"]));
+    let path = test.at("box");
+    test.git_in(&path, &["reset", "--quiet", "--hard", "main"]);
+    let last = test.commit(&path, "b", "last\n");
+    test.git(&["replace", "--graft", &last, &commits[0]]);
+    succeeds(test.run(&["rm", "box"]));
+    assert!(!tree.exists());
+    test.git(&["replace", "-d", &last]);
+    collect_garbage(&test);
+    assert_eq!(test.git(&["cat-file", "-t", &commits[0]]), "commit");
+}
