@@ -284,7 +284,11 @@ fn ids_in_table(git: &Git, entry: &Path) -> Result<BTreeSet<String>> {
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     let mut ids: BTreeSet<String> =
         lines.filter(|(_, name)| is_private(name)).map(|(id, _)| id.to_owned()).collect();
-    let reflog = within(git, entry, ["log", "-g", "--format=%H", "HEAD", "--"]).ask()?;
+    let logs = within(git, entry, ["reflog", "list"]).ask()?;
+    let logs = String::from_utf8_lossy(&logs.stdout).into_owned();
+    let own = logs.lines().filter(|name| is_private(name) && *name != "HEAD");
+    let words = ["log", "-g", "--format=%H", "HEAD"].into_iter().chain(own).chain(["--"]);
+    let reflog = within(git, entry, words).ask()?;
     if !reflog.ok() {
         // An unborn HEAD has a reflog that git does not show alone: rather too much than too little.
         let all =

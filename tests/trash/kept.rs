@@ -368,3 +368,26 @@ fn commits_that_a_user_deleted_with_their_ref_are_told_of() {
     );
     assert_eq!(fs::read_to_string(there.join("tree/mine")).unwrap(), "untracked\n");
 }
+
+#[test]
+fn what_only_the_log_of_a_private_ref_names_is_kept() {
+    for format in [Format::Files, Format::Reftable] {
+        let Some(test) = repository(format) else { continue };
+        test.git(&["config", "core.logAllRefUpdates", "always"]);
+        let path = test.new_sandbox(&["box"]);
+        let make = |text: &str| {
+            test.git_in(&path, &["commit-tree", "-p", "HEAD", "-m", text, "HEAD^{tree}"])
+        };
+        let commits = ["one", "two", "three"].map(make);
+        for commit in &commits {
+            test.git_in(&path, &["update-ref", "refs/worktree/mine", commit]);
+        }
+        test.run(&["rm", "box"]).output();
+        collect_garbage(&test);
+        for commit in &commits {
+            assert_eq!(test.git(&["cat-file", "-t", commit]), "commit", "{format:?}");
+        }
+        succeeds(test.run(&["restore", "box"]));
+        assert_eq!(test.git_in(&path, &["rev-parse", "refs/worktree/mine@{2}"]), commits[0]);
+    }
+}
