@@ -6,9 +6,10 @@ use std::path::PathBuf;
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
-use crate::fixture::files::{tree, write};
+use crate::fixture::files::{names_in, tree, write};
 use crate::fixture::mount::{Mount, alone};
 use crate::fixture::repository::{Format, repository};
+use crate::fixture::run::succeeds;
 use crate::fixture::state::{collect_garbage, main_checkout, state};
 use crate::fixture::trash::{REMOVED, trashed};
 
@@ -163,6 +164,31 @@ fn one_on_another_file_system_has_its_trash_beside_it() {
         test.run(&["restore", "box"]).stdout(&path_line).stderr("restored 'box'\n").ok();
         same(&state(&test, &path), &before.0);
         same(&main_checkout(&test), &before.1);
+    });
+}
+
+#[test]
+fn one_on_another_file_system_comes_back_from_the_vault() {
+    alone(|| {
+        let test = repository(Format::Files).unwrap();
+        let disk = Mount::on(&test.home.join("disk"));
+        let path = test.new_sandbox(&["box", "--dir", &disk.0.display().to_string()]);
+        write(&path.join("new"), "mine\n");
+        for name in ["box", "other"] {
+            succeeds(test.run(&["rm", "--force", "box"]));
+            succeeds(test.run(&["reap", "--purge"]));
+            assert!(names_in(&disk.0.join(".git-sandbox-trash")).is_empty());
+            collect_garbage(&test);
+            let back = disk.0.join(name);
+            let words: &[&str] = if name == "box" { &[] } else { &["--as", name] };
+            test.run(&[&["restore", "box"], words].concat())
+                .stdout(&format!("{}\n", back.display()))
+                .stderr(&format!("restored '{name}'\n"))
+                .ok();
+            assert_eq!(fs::read_to_string(back.join("new")).unwrap(), "mine\n");
+            assert_eq!(test.git_in(&back, &["status", "--porcelain"]), "?? new");
+            assert!(trashed(&test).is_empty());
+        }
     });
 }
 

@@ -163,16 +163,7 @@ impl Trash<'_> {
 
     /// Where removed sandboxes of this file system go.
     fn folder_for(&self, path: &Path) -> Result<PathBuf> {
-        let device = |path: &Path| fs::symlink_metadata(path).map(|meta| meta.dev()).ok();
-        let beside = path.parent().unwrap_or(path);
-        let root = self.place.safe_root()?;
-        let trash = match device(&root) == device(path) {
-            true => root.join(TRASH),
-            false => beside.join(TRASH_BESIDE),
-        };
-        dir::make(&trash)?;
-        check_ours(&trash)?;
-        Ok(trash)
+        folder_for(path, &self.place.safe_root()?)
     }
 
     /// The folder that private git dirs are moved to, made if need be. It must be a folder of ours on
@@ -193,6 +184,19 @@ impl Trash<'_> {
         }
         Ok(home)
     }
+}
+
+/// The trash of a root for a sandbox at a path, which need not be there: on another file system than the
+/// root's it is beside the path, since only then can a folder be renamed from one to the other.
+fn folder_for(path: &Path, root: &Path) -> Result<PathBuf> {
+    let device = |path: &Path| fs::symlink_metadata(path).map(|meta| meta.dev()).ok();
+    let trash = match device(root) == path.ancestors().find_map(device) {
+        true => root.join(TRASH),
+        false => path.parent().unwrap_or(path).join(TRASH_BESIDE),
+    };
+    dir::make(&trash)?;
+    check_ours(&trash)?;
+    Ok(trash)
 }
 
 fn check_ours(folder: &Path) -> Result<()> {

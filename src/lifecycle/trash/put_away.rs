@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::error::{Doing, Error, Result};
-use crate::lifecycle::trash::{Item, Trash, private_home};
+use crate::lifecycle::trash::{Item, Trash, folder_for, private_home};
 use crate::lifecycle::vault::item::{Base, Item as Stored, Obstacle, Part};
 use crate::lifecycle::vault::{Outcome, Vault};
 use crate::repo::{held, kept};
@@ -204,7 +204,7 @@ fn is_idle(item: &Item) -> Result<bool> {
     Ok(users.is_empty())
 }
 
-/// Brings an item back from the vault into the trash of a root. The vault lets go of it where all of it
+/// Brings an item back from the vault into the trash of a root on the file system of its place. The vault lets go of it where all of it
 /// came back, its private git dir too; of a plain folder, when that is in its place.
 pub fn unpack(
     journal: &Journal,
@@ -213,7 +213,7 @@ pub fn unpack(
     git: Option<&crate::git::Git>,
     private: Option<PathBuf>,
 ) -> Result<Unpacked> {
-    let at = root.join(TRASH).join(&journal.id);
+    let at = folder_for(&journal.from, root)?.join(&journal.id);
     dir::make(&at)?;
     // Not ready until all of it is there: a crash leaves what the next restore completes.
     let unpacking = Journal { stage: Stage::Unpacking, ..journal.clone() };
