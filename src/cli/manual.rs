@@ -124,7 +124,8 @@ every file of the private git dir, is stored in the vault, `<root>/.vault.git`. 
 compared; only then the files are deleted, each only if it has not changed since it was read.
 Not stored are ignored files that were ignored when the sandbox was removed and are not precious (see
 `sandbox.precious`), sockets and pipes. An item stays in the trash, with the reason said, if a submodule
-or nested repository in it has work of its own, if a file cannot be read, or if a process is in it.
+or nested repository in it has work of its own, if a file cannot be read or has
+extended attributes of yours, or if a process is in it.
 
 `git sandbox reap --purge <id>` deletes a removed sandbox for good, from the trash and the vault. It says
 what will be gone and, on a terminal, asks. Nothing else deletes work, unless `sandbox.vaultExpiryDays`

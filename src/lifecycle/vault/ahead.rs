@@ -1,7 +1,7 @@
 //! Reads small files ahead, in a second thread: most of the work of putting away is system calls.
 //!
-//! Only what is plain is read here. A file that is large, has holes or other names, changes, or cannot
-//! be read is left to the reader that comes to it in turn.
+//! Only what is plain is read here. A file that is large, has holes, other names or extended attributes,
+//! changes, or cannot be read is left to the reader that comes to it in turn.
 
 use std::cell::Cell;
 use std::ffi::CString;
@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rustix::fs::{FileType, fstat};
 
 use crate::git::blob_id::{Blob, Format};
-use crate::lifecycle::vault::folder::{Entry, Seen, open_file, settle};
+use crate::lifecycle::vault::folder::{Entry, Seen, has_attributes, open_file, settle};
 
 /// Files up to this size are read ahead.
 const SMALL: u64 = 1 << 14;
@@ -108,6 +108,9 @@ fn load(folder: &OwnedFd, name: &CString, format: Format) -> Option<Loaded> {
     let seen = Seen::of(&stat);
     let whole = u64::try_from(stat.st_blocks).ok()?.saturating_mul(512) >= seen.size;
     if seen.kind() != FileType::RegularFile || seen.size > SMALL || stat.st_nlink > 1 || !whole {
+        return None;
+    }
+    if has_attributes(&file) != Ok(false) {
         return None;
     }
     // One more, to see that it ends there.

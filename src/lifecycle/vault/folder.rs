@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, SeekFrom, Stat, fstat, openat, seek, statat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, SeekFrom, Stat, flistxattr, fstat, openat,
+    seek, statat,
 };
 use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
@@ -164,6 +165,26 @@ pub fn settle(file: &OwnedFd) -> rustix::io::Result<Stat> {
             fstat(file)
         }
         _ => Ok(stat),
+    }
+}
+
+/// Whether a file or folder has extended attributes that a user or a program has set. Those of the system
+/// come back by themselves.
+pub fn has_attributes(file: &OwnedFd) -> rustix::io::Result<bool> {
+    let is_system = |name: &[u8]| match cfg!(target_os = "macos") {
+        true => name.starts_with(b"com.apple."),
+        false => !name.starts_with(b"user."),
+    };
+    let mut names = [0; 1024];
+    match flistxattr(file, &mut names[..]) {
+        Ok(length) => {
+            let mut names = names[..length].split(|byte| *byte == 0);
+            Ok(names.any(|name| !name.is_empty() && !is_system(name)))
+        }
+        // More than a system sets.
+        Err(Errno::RANGE) => Ok(true),
+        Err(Errno::NOTSUP | Errno::NOSYS) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

@@ -81,6 +81,8 @@ pub enum Obstacle {
     Device(PathBuf),
     /// Another file system is mounted there.
     Mount(PathBuf),
+    /// Extended attributes that a user or a program has set, for which a manifest has no place.
+    Attributes(PathBuf),
     /// A file is not what it was when it was read.
     Changed(PathBuf),
     /// A file was not there when the folder was read.
@@ -100,6 +102,9 @@ impl fmt::Display for Obstacle {
             }
             Obstacle::Device(path) => write!(f, "'{}' is a device", path.display()),
             Obstacle::Mount(path) => write!(f, "contains the mount point '{}'", path.display()),
+            Obstacle::Attributes(path) => {
+                write!(f, "'{}' has extended attributes", path.display())
+            }
             Obstacle::Changed(path) => write!(f, "'{}' has just changed", path.display()),
             Obstacle::Added(path) => write!(f, "'{}' has just been added", path.display()),
             Obstacle::Undeletable(path, why) => {

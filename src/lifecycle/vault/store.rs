@@ -17,7 +17,8 @@ use crate::lifecycle::vault::base::Files;
 use crate::lifecycle::vault::before::Before;
 use crate::lifecycle::vault::contents::{Reader, Source};
 use crate::lifecycle::vault::folder::{
-    Entry, Seen, entries, fingerprint, look, obstacle, open_file, open_folder, open_top, settle,
+    Entry, Seen, entries, fingerprint, has_attributes, look, obstacle, open_file, open_folder,
+    open_top, settle,
 };
 use crate::lifecycle::vault::ignored::{Ignored, in_tree};
 use crate::lifecycle::vault::import::Import;
@@ -137,6 +138,7 @@ impl Storing<'_> {
     ) -> Result<(), Stop> {
         signals::check()?;
         let seen = Seen::of(&fstat(folder).map_err(|error| obstacle(error, path))?);
+        check_attributes(folder, path)?;
         self.note(&Line::Folder(name, seen.place()))?;
         let kind = Kind::Folder { mode: seen.permissions(), mtime: seen.mtime };
         self.record(path, kind)?;
@@ -205,6 +207,7 @@ impl Storing<'_> {
         }
         let file = open_file(folder, &name, path)?;
         let stat = settle(&file).map_err(|error| obstacle(error, path))?;
+        check_attributes(&file, path)?;
         let seen = Seen::of(&stat);
         if seen.kind() != FileType::RegularFile {
             return Err(Obstacle::Changed(shown(path)).into());
@@ -336,5 +339,13 @@ impl Storing<'_> {
         let header = header.doing(|| "write a journal".into())?;
         let header = self.import.small(HEADER, &header).map_err(Stop::Import)?;
         Ok((blob.id(), header))
+    }
+}
+
+/// Stops at what has extended attributes of a user's: they would be lost.
+fn check_attributes(file: &OwnedFd, path: &[u8]) -> Result<(), Obstacle> {
+    match has_attributes(file).map_err(|error| obstacle(error, path))? {
+        true => Err(Obstacle::Attributes(shown(path))),
+        false => Ok(()),
     }
 }

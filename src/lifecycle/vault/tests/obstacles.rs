@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::fs::{CWD, FileType, Mode, XattrFlags, mknodat, removexattr, setxattr};
+use rustix::io::Errno;
 
 use super::{World, git, write};
 use crate::lifecycle::vault::item::Obstacle;
@@ -233,4 +234,29 @@ fn a_vault_that_others_can_read_or_that_is_a_symlink_is_not_used() {
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub fn skipped(why: &str) {
     eprintln!("SKIPPED: {why}");
+}
+
+#[test]
+fn what_has_extended_attributes_of_a_user_stays() {
+    for name in ["file3", "file9", "folder", ""] {
+        let world = World::new();
+        // Some of them are read ahead.
+        (0..10).for_each(|number| world.write(&format!("file{number}"), "mine"));
+        fs::create_dir(world.tree().join("folder")).unwrap();
+        let path = world.tree().join(name);
+        match setxattr(&path, "user.note", b"precious", XattrFlags::empty()) {
+            Err(Errno::NOTSUP) => return skipped("the file system has no extended attributes"),
+            set => set.unwrap(),
+        }
+        match world.stays() {
+            Obstacle::Attributes(found) => {
+                assert_eq!(found, Path::new("tree").join(name));
+                let said = format!("'{}' has extended attributes", found.display());
+                assert_eq!(Obstacle::Attributes(found).to_string(), said);
+            }
+            other => panic!("{other}"),
+        }
+        removexattr(&path, "user.note").unwrap();
+        world.round_trip();
+    }
 }
