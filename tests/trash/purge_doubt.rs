@@ -1,6 +1,7 @@
 //! Purge and reap where something cannot be read, or cannot be deleted: doubt means keep.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, chown};
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
@@ -9,6 +10,7 @@ use crate::fixture::repository::{Format, repository};
 use crate::fixture::run::{succeeds, without_power};
 use crate::fixture::state::{private_anywhere, state};
 use crate::fixture::time::{after, set_time, set_times};
+use crate::fixture::tools::not_as_this_user;
 use crate::fixture::trash::{only_one, trashed};
 
 /// A sandbox with a repository that has work in it, in an ignored folder that cannot be read.
@@ -154,4 +156,51 @@ fn what_was_deleted_in_part_comes_back_whole() {
             assert!(trashed(&test).is_empty());
         }
     }
+}
+
+/// A removed sandbox with a file in a folder of another user's, as a container leaves it.
+fn foreign(mode: u32) -> Option<(Test, String)> {
+    const OTHER: Option<u32> = Some(1234);
+    let test = repository(Format::Files).unwrap();
+    if !test.am_root() {
+        not_as_this_user("a file of another user");
+        return None;
+    }
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("mine"), "mine\n");
+    write(&path.join("theirs/file"), "theirs\n");
+    chmod(&path.join("theirs"), mode);
+    for name in ["theirs", "theirs/file"] {
+        chown(path.join(name), OTHER, OTHER).unwrap();
+    }
+    let before = tree(&path, &[".git"]);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    Some((test, before))
+}
+
+#[test]
+fn what_lies_in_a_folder_of_another_user_keeps_all_of_it_in_the_trash() {
+    let Some((test, before)) = foreign(0o755) else { return };
+    let output = without_power(&test, &test.app(), &["reap", "--purge"]).output();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let why = ": kept in the trash: cannot delete 'tree/theirs': permission denied, ";
+    assert!(said.contains(why), "{said}");
+    same(&tree(&only_one(&test).join("tree"), &[".git"]), &before);
+    succeeds(without_power(&test, &test.app(), &["restore", "box"]));
+    same(&tree(&test.at("box"), &[".git"]), &before);
+}
+
+#[test]
+fn what_another_user_has_left_after_a_deletion_does_not_stop_a_restore() {
+    // Everybody may write there, but delete only what is their own.
+    let Some((test, before)) = foreign(0o1777) else { return };
+    let output = without_power(&test, &test.app(), &["reap", "--purge"]).output();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let why = ": kept in the trash: cannot delete 'tree/theirs/file': operation not permitted, ";
+    assert!(said.contains(why), "{said}");
+    assert!(!only_one(&test).join("tree/mine").exists(), "nothing was deleted");
+    succeeds(without_power(&test, &test.app(), &["restore", "box"]));
+    same(&tree(&test.at("box"), &[".git"]), &before);
+    assert_eq!(fs::metadata(test.at("box/theirs")).unwrap().uid(), 1234);
+    assert!(trashed(&test).is_empty());
 }

@@ -7,8 +7,9 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, fchmod, fstat, openat, unlinkat};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fchmod, fstat, openat, unlinkat};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::error::{Doing, Result};
 use crate::lifecycle::vault::folder::{
@@ -82,6 +83,15 @@ impl Discarding<'_> {
         let stat = fstat(&folder).map_err(|error| obstacle(error, path))?;
         if Seen::of(&stat).place() != place {
             return Err(Obstacle::Changed(shown(path)).into());
+        }
+        // Of a folder of ours the permissions can be changed.
+        if self.deed == Deed::Compare && stat.st_uid != geteuid().as_raw() {
+            let access = Access::WRITE_OK | Access::EXEC_OK;
+            match accessat(&folder, c".", access, AtFlags::EACCESS) {
+                // An old kernel cannot tell.
+                Ok(()) | Err(Errno::NOSYS) => {}
+                Err(error) => return Err(undeletable(error, path).into()),
+            }
         }
         let mode = Mode::from_raw_mode(stat.st_mode);
         if self.deed == Deed::Delete && !mode.contains(Mode::RWXU) {

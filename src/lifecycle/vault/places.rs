@@ -8,9 +8,10 @@ use std::rc::Rc;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RawMode, RenameFlags, Timespec, Timestamps, UTIME_OMIT,
-    fchmod, futimens, openat, renameat, renameat_with, statat,
+    fchmod, fstat, futimens, openat, renameat, renameat_with, statat,
 };
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::error::{Doing, Result};
 use crate::lifecycle::vault::folder::{Entry, entries, open_top, sync_all};
@@ -90,8 +91,9 @@ impl Places {
             let inner = folders.iter().filter(|folder| part_of(&folder.path) == Some(*part));
             for Folder { path, mode, mtime } in inner.rev() {
                 let set = descend(&top, path).and_then(|folder| {
-                    fchmod(&folder, Mode::from_raw_mode(*mode as RawMode))?;
-                    Ok(futimens(&folder, &times(*mtime))?)
+                    let set = fchmod(&folder, Mode::from_raw_mode(*mode as RawMode))
+                        .and_then(|()| futimens(&folder, &times(*mtime)));
+                    unless_foreign(set, &folder)
                 });
                 match set {
                     // Something else stands there.
@@ -119,6 +121,14 @@ pub fn clear(place: &Path) -> Result<()> {
     match made.symlink_metadata() {
         Ok(_) => delete::tree(&made).at("delete", &made),
         Err(_) => Ok(()),
+    }
+}
+
+/// A folder of another user's that stood there already stays as it is.
+fn unless_foreign(set: rustix::io::Result<()>, folder: &OwnedFd) -> io::Result<()> {
+    match set {
+        Err(Errno::PERM) if fstat(folder)?.st_uid != geteuid().as_raw() => Ok(()),
+        other => Ok(other?),
     }
 }
 
@@ -175,9 +185,9 @@ fn move_in(from: &OwnedFd, made: &CString, to: &OwnedFd, name: &CString) -> io::
     let from = openat(from, made, FOLDER, Mode::empty())?;
     let to = openat(to, name, FOLDER, Mode::empty())?;
     // An earlier attempt may have set its permissions already.
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(&to)?.st_mode);
+    let mode = Mode::from_raw_mode(fstat(&to)?.st_mode);
     if !mode.contains(Mode::RWXU) {
-        fchmod(&to, mode | Mode::RWXU)?;
+        unless_foreign(fchmod(&to, mode | Mode::RWXU), &to)?;
     }
     for Entry { name, .. } in entries(&from)? {
         move_in(&from, &name, &to, &name)?;
