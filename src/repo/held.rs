@@ -191,6 +191,12 @@ fn has_files(folder: &Path) -> bool {
 /// What HEAD reads where refs are in tables.
 pub const IN_TABLE: &[u8] = b"ref: refs/heads/.invalid\n";
 
+/// Whether HEAD is a symlink, as git makes it with `core.preferSymlinkRefs`: in a private git dir that leads
+/// nowhere, and only git can tell what it stands for.
+pub fn is_head_a_link(entry: &Path) -> bool {
+    entry.join("HEAD").is_symlink()
+}
+
 /// Every ref that a private git dir has as a file, HEAD aside, with what the file says.
 pub fn loose_refs(entry: &Path) -> Result<BTreeMap<String, String>> {
     let mut refs = BTreeMap::new();

@@ -1,6 +1,7 @@
 //! The trash itself: what it leaves in git, and what happens when somebody else touches it.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
@@ -160,4 +161,23 @@ fn a_sandbox_can_go_and_come_back_many_times() {
         same(&state(&test, &test.at("box")), &before);
         assert_eq!(kept(&test), "");
     }
+}
+
+#[test]
+fn one_whose_head_is_a_symlink_is_removed_and_comes_back() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    let head = entry(&test, &path).join("HEAD");
+    // As git itself makes it with `core.preferSymlinkRefs`.
+    fs::remove_file(&head).unwrap();
+    symlink("refs/heads/box", &head).unwrap();
+    write(&path.join("new"), "mine\n");
+    succeeds(&test, &["rm", "--force", "box"]);
+    collect_garbage(&test);
+    succeeds(&test, &["restore", "box"]);
+    assert_eq!(test.git_in(&path, &["status", "--porcelain", "--branch"]), "## box\n?? new");
+    succeeds(&test, &["rm", "--force", "box"]);
+    succeeds(&test, &["reap", "--purge"]);
+    succeeds(&test, &["restore", "box"]);
+    assert_eq!(test.git_in(&path, &["status", "--porcelain", "--branch"]), "## box\n?? new");
 }

@@ -102,7 +102,7 @@ impl Trash<'_> {
     /// What HEAD of a private git dir is on or at.
     fn head_of(&self, private: &Path) -> Result<Head> {
         let ask = |words: &[&str]| held::within(&self.git, private, words).ask();
-        if !self.repo.is_reftable() {
+        if !self.repo.is_reftable() && !held::is_head_a_link(private) {
             let path = private.join("HEAD");
             let text = file::read_small(&path).at("read", &path)?;
             let text = String::from_utf8_lossy(&text).trim().to_owned();

@@ -226,7 +226,7 @@ impl Trash<'_> {
         if detached {
             return Ok(None);
         }
-        let bytes = if self.repo.is_reftable() {
+        let bytes = if self.repo.is_reftable() || held::is_head_a_link(entry) {
             let asked = held::within(&self.git, entry, ["symbolic-ref", "--quiet", "HEAD"]);
             asked.line("read HEAD")?.into_encoded_bytes()
         } else {
