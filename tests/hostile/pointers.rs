@@ -73,6 +73,29 @@ fn an_entry_that_names_another_sandbox_takes_neither() {
     }
 }
 
+/// The repository goes by two paths then, and must not be taken for two repositories.
+#[test]
+fn an_entry_that_names_a_sandbox_whose_git_file_leads_through_a_symlink_takes_neither() {
+    let (test, path, _) = scene();
+    write(&path.join("a"), "mine\n");
+    let other = test.new_sandbox(&["other"]);
+    symlink(test.app(), test.home.join("link")).unwrap();
+    let (from, to) = (test.app().display().to_string(), test.home.join("link"));
+    let pointer = fs::read_to_string(other.join(".git")).unwrap();
+    fs::write(other.join(".git"), pointer.replace(&from, &to.display().to_string())).unwrap();
+    write(&entry(&test, &path).join("gitdir"), &format!("{}/.git\n", other.display()));
+    let listed = test.json(&["list", "--json"]);
+    let listed = listed["sandboxes"].as_array().or(listed.as_array()).unwrap();
+    let states: Vec<_> = listed.iter().map(|it| it["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["damaged", "damaged"]);
+    let before = tree(&test.home, &["sandbox.lock"]);
+    for force in FORCES {
+        let output = test.run(&[&["rm"], force, &["other"]].concat()).output();
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        same(&tree(&test.home, &["sandbox.lock"]), &before);
+    }
+}
+
 #[test]
 fn an_entry_that_names_the_main_worktree_is_refused() {
     let (test, path, _) = scene();

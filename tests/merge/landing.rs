@@ -28,6 +28,22 @@ fn the_reflogs_and_orig_head_tell_of_it() {
 }
 
 #[test]
+fn a_checkout_whose_git_file_leads_through_a_symlink_is_brought_along() {
+    let scene = Scene::new(Target::Sandbox);
+    let (test, dev) = (&scene.test, scene.dev.clone().unwrap());
+    std::os::unix::fs::symlink(test.app(), test.home.join("link")).unwrap();
+    let pointer = fs::read_to_string(dev.join(".git")).unwrap();
+    let link = test.home.join("link").display().to_string();
+    let pointer = pointer.replace(&test.app().display().to_string(), &link);
+    fs::write(dev.join(".git"), &pointer).unwrap();
+    scene.merges(&["--keep"], FORWARD);
+    assert_eq!(fs::read_to_string(dev.join("mine too")).unwrap(), "second\n");
+    assert_eq!(test.git_in(&dev, &["status", "--porcelain"]), "");
+    assert_eq!(scene.commit("dev"), scene.commit("box"));
+    assert_eq!(fs::read_to_string(dev.join(".git")).unwrap(), pointer);
+}
+
+#[test]
 fn a_lock_of_another_git_stops_it_and_stays() {
     let scene = Scene::new(Target::Here);
     let lock = scene.test.app().join(".git/index.lock");

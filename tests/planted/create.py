@@ -109,6 +109,12 @@ BUGS = [
      "    gone && place.manages(path) && free()\n", "    gone && place.manages(path) && (BUG || free())\n", "spares::doubt::the_entry"),
     ("take any file for the beginning of git's", "src/lifecycle/spare/unchanged.rs",
      "            if !self.is_cut_short(&path)? {\n", "            if !self.is_cut_short(&path)? && !BUG {\n", "spares::upkeep::one_with_an_edited"),
+    ("let spares pile up that may not be deleted", "src/lifecycle/spare/tend.rs",
+     "        let missing = missing.min((2 * wanted)", "        let missing = missing.min((if BUG { 20 } else { 2 } * wanted)",
+     "spares::upkeep::spares_that_may_not"),
+    ("keep fewer spares that may not be deleted than may pile up", "src/lifecycle/spare/tend.rs",
+     "        let missing = missing.min((2 * wanted)", "        let missing = missing.min((if BUG { 1 } else { 2 } * wanted)",
+     "spares::upkeep::spares_that_may_not"),
     # Renaming.
     ("rename one that came into use", "src/lifecycle/rename.rs",
      "        if own.is_none() {\n", "        if own.is_none() && !BUG {\n", "rename::refuse::one_that_comes"),

@@ -207,4 +207,16 @@ BUGS = [
      "match openat2(&folder, name, FOLDER, Mode::empty(), resolve) {",
      "match if BUG { Err(Errno::NOSYS) } else { openat2(&folder, name, FOLDER, Mode::empty(), resolve) } {",
      "unit:vault::tests::obstacles::a_mount"),
+    # Decisions that no test had noticed.
+    ("leave a ref that leads to a file which has vanished", "src/repo/kept.rs",
+     "        if commit != before.commit {\n", "        if commit != before.commit && !BUG {\n",
+     "trash::kept_again::a_second_keep_whose"),
+    ("take the path of a symlink for another repository", "src/repo/link.rs",
+     "place(&theirs).is_some() && place(&theirs) != place(&ours);",
+     "place(&theirs).is_some() && (BUG && theirs != ours || place(&theirs) != place(&ours));",
+     "hostile::pointers::an_entry_that_names_a_sandbox"),
+    ("know a checkout only by the path that its pointer has", "src/repo/link.rs",
+     "    named.is_some_and(|named| is_same(&named, git_dir))\n}\n\n/// The private",
+     "    named.is_some_and(|named| if BUG { named == git_dir } else { is_same(&named, git_dir) })\n}\n\n/// The private",
+     "merge::landing::a_checkout_whose_git_file"),
 ]

@@ -202,6 +202,26 @@ fn other_attributes_in_the_tree_are_not_taken_over() {
 }
 
 #[test]
+fn spares_that_may_not_be_deleted_pile_up_to_twice_as_many_as_are_wanted() {
+    for wanted in [1, 2] {
+        let mut spares = Spares::new(wanted);
+        for ready in [wanted, 0, 0] {
+            for name in spares.spares() {
+                write(&spares.at(&name).join("notes"), &format!("of {name}\n"));
+            }
+            let plural = if ready == 1 { "" } else { "s" };
+            assert_eq!(spares.tend(), format!("{ready} spare{plural} ready\n"));
+            assert_eq!(spares.spares().len(), 2 * wanted);
+        }
+        assert_eq!(spares.linked().len(), 2 * wanted);
+        for name in spares.spares() {
+            let notes = spares.at(&name).join("notes");
+            assert_eq!(fs::read_to_string(notes).unwrap(), format!("of {name}\n"));
+        }
+    }
+}
+
+#[test]
 fn where_no_checkout_is_clean_there_is_one_spare_that_is_not_used() {
     let test = Test::new();
     let app = test.app();

@@ -190,6 +190,33 @@ fn a_file_that_vanishes_before_it_is_kept_stops_the_removal() {
 }
 
 #[test]
+fn a_second_keep_whose_file_vanishes_leaves_the_ref_of_the_first() {
+    let (test, tree, commits) = removed(true);
+    let before = test.git(&["for-each-ref", "refs/sandbox"]);
+    write(&tree.join("late"), "staged late\n");
+    test.git_in(&tree, &["add", "late"]);
+    let blob = test.git_in(&tree, &["rev-parse", ":late"]);
+    let object = test.app().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+    let git = test.fake_git(&format!(
+        "case \" $* \" in *' mktree '*) rm -f '{}' ;; esac\nexec \"$GIT\" \"$@\"",
+        object.display()
+    ));
+    let output = test.program(&test.app(), &["reap", "--purge"]).env("PATH", git).output();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let why = "kept in the trash: cannot keep what only it holds: an object has vanished, ";
+    assert!(said.lines().count() == 1 && said.contains(why), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!object.exists());
+    // A ref that leads to a file which is not there would end every garbage collection.
+    assert_eq!(test.git(&["for-each-ref", "refs/sandbox"]), before);
+    test.git(&["gc", "--quiet", "--prune=now"]);
+    for commit in &commits {
+        assert_eq!(test.git(&["cat-file", "-t", commit]), "commit");
+    }
+    assert_eq!(fs::read_to_string(tree.join("late")).unwrap(), "staged late\n");
+}
+
+#[test]
 fn the_sides_of_a_conflict_that_are_in_no_commit_are_kept() {
     for resolved in [false, true] {
         let test = repository(Format::Files).unwrap();
