@@ -175,4 +175,14 @@ BUGS = [
      "            let seen = if BUG { self.processes } else { &fresh };\n"
      "            facts = facts::facts(self.repo(), self.worktrees, sandbox, seen);",
      "remove::teardown::a_process"),
+    # Decisions that no test had noticed.
+    ("remove one whose commit could not be kept", "src/lifecycle/trash/removal.rs",
+     "        if !answer.ok() {\n            let doing = \"keep its commit", "        if !answer.ok() && !BUG {\n            let doing = \"keep its commit",
+     "remove::no_answer::one_whose_branch"),
+    ("call commits lost that could not be kept again", "src/lifecycle/trash/restore.rs",
+     "            if !journal.kept.as_ref().map_or", "            if !BUG && !journal.kept.as_ref().map_or",
+     "remove::no_answer::a_restore_that_cannot_keep"),
+    ("leave one in the trash whose index git cannot read", "src/lifecycle/trash/restore.rs",
+     "        if !item.journal.holds.iter().any(unknown) {\n", "        if BUG || !item.journal.holds.iter().any(unknown) {\n",
+     "remove::no_answer::one_with_an_index"),
 ]

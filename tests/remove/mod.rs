@@ -6,6 +6,7 @@ mod failed;
 mod in_use;
 mod kinds;
 mod missing;
+mod no_answer;
 mod places;
 mod power;
 mod removed_name;
