@@ -136,10 +136,16 @@ mod tests {
 
     #[test]
     fn a_refspec_covers_kept_refs_by_its_destination() {
-        for yes in ["+refs/*:refs/*", "refs/*:refs/*", "+refs/x/*:refs/sandbox/*", "*:*"] {
+        for yes in ["+refs/*:refs/*", "refs/*:refs/*", "+refs/x/*:refs/sandbox/*", "*:*"]
+            .into_iter()
+            .chain(["refs/x/*:refs/sandbox/kept/*", "refs/x:refs/sandbox/kept/x"])
+        {
             assert!(covers_kept(yes), "{yes}");
         }
-        for no in ["+refs/heads/*:refs/remotes/origin/*", "refs/*:refs/copy/*", "main"] {
+        for no in ["+refs/heads/*:refs/remotes/origin/*", "refs/*:refs/copy/*", "main"]
+            .into_iter()
+            .chain(["refs/sandbox/*:refs/x/*", "refs/x:refs/sandboxes"])
+        {
             assert!(!covers_kept(no), "{no}");
         }
     }

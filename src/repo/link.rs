@@ -244,6 +244,64 @@ mod tests {
     use std::path::Component;
 
     #[test]
+    fn a_head_names_a_branch_or_a_commit_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let head = dir.path().join("HEAD");
+        let id = "0123456789abcdefABCDEF0123456789abcdef01";
+        let long = format!("{id}{}", &id[..24]);
+        for text in ["ref: refs/heads/x\n", "ref: refs/x", id, &long, &format!("{id}\n")] {
+            fs::write(&head, text).unwrap();
+            assert!(names_a_commit(&head), "{text}");
+        }
+        let odd = format!("{}g", &id[..39]);
+        for text in ["", "ref: ", "ref: HEAD\n", "refs/heads/x", &id[..39], &odd, &long[..63]] {
+            fs::write(&head, text).unwrap();
+            assert!(!names_a_commit(&head), "{text}");
+        }
+        fs::write(dir.path().join("file"), id).unwrap();
+        fs::remove_file(&head).unwrap();
+        std::os::unix::fs::symlink("file", &head).unwrap();
+        assert!(!names_a_commit(&head));
+    }
+
+    #[test]
+    fn an_entry_is_one_of_the_repository_that_it_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path();
+        let [common, other] = ["common", "other"].map(|name| top.join(name));
+        for git_dir in [&common, &other] {
+            for name in ["objects", "refs", "worktrees/x"] {
+                fs::create_dir_all(git_dir.join(name)).unwrap();
+            }
+            fs::write(git_dir.join("HEAD"), "ref: refs/heads/x\n").unwrap();
+        }
+        let entry = common.join("worktrees/x");
+        fs::write(entry.join("HEAD"), "ref: refs/heads/x\n").unwrap();
+        fs::write(entry.join("commondir"), "../..\n").unwrap();
+        assert!(is_entry(&entry, &common) && !is_entry(&entry, &other));
+        for (file, text) in [
+            (entry.join("HEAD"), "x"),
+            (entry.join("commondir"), "../../../other"),
+            (common.join("HEAD"), "x"),
+            (common.join("commondir"), "../other"),
+        ] {
+            let before = fs::read(&file).ok();
+            fs::write(&file, text).unwrap();
+            assert!(!is_entry(&entry, &common), "{}", file.display());
+            match before {
+                Some(bytes) => fs::write(&file, bytes).unwrap(),
+                None => fs::remove_file(&file).unwrap(),
+            }
+        }
+        for name in ["objects", "refs"] {
+            fs::rename(common.join(name), top.join("away")).unwrap();
+            assert!(!is_entry(&entry, &common), "{name}");
+            fs::rename(top.join("away"), common.join(name)).unwrap();
+        }
+        assert!(is_entry(&entry, &common));
+    }
+
+    #[test]
     fn fuzz_pointers() {
         let real = [b"gitdir: /a/.git/worktrees/x\n".as_slice(), b"../../w/.git\n"];
         fuzz::damaged(&real, |input| {

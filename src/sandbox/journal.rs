@@ -270,14 +270,20 @@ mod tests {
 
     #[test]
     fn a_journal_says_only_what_ours_say() {
-        let real = real_journal();
+        let (real, id) = (real_journal(), "1".repeat(40));
         assert!(Journal::parse(real.as_bytes()).is_ok());
         for (ours, theirs) in [
             ("\"refs/heads/x\"", "\"-d\""),
             ("\"refs/heads/x\"", "\"HEAD\""),
             ("refs/worktree/mine", "-d"),
             ("refs/worktree/mine", "refs/a b"),
-            (&"1".repeat(40), "refs/heads/main"),
+            (&format!("\"head\": \"{id}\""), "\"head\": \"refs/heads/main\""),
+            (&format!("mine\": \"{id}\""), "mine\": \"refs/heads/main\""),
+            ("\"kept\": null", "\"kept\": \"refs/heads/main\""),
+            ("\"kept\": null", "\"kept\": \"--all\""),
+            ("\"refs/heads/x\"", "\"refs/heads/../x\""),
+            ("\"refs/heads/x\"", "\"refs/heads//x\""),
+            ("refs/worktree/mine", ""),
             ("x-0a1b2c3d", "../../x"),
             ("x-0a1b2c3d", ""),
             ("\"from\": \"/r/app/x\"", "\"from\": \"/r/app/../../x\""),

@@ -165,6 +165,20 @@ mod tests {
     }
 
     #[test]
+    fn a_shared_lock_and_that_of_a_folder_keep_others_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, out) = (dir.path().join("lock"), Out::new(When::Never));
+        let first = Lock::shared(&path, out).unwrap();
+        let second = Lock::shared(&path, out).unwrap();
+        Lock::wait(&path, out).unwrap();
+        drop(first);
+        assert!(Lock::if_free(&path).unwrap().is_none());
+        drop(second);
+        let _folder = Lock::folder(dir.path(), out).unwrap();
+        assert!(File::open(dir.path()).unwrap().try_lock().is_err());
+    }
+
+    #[test]
     fn a_file_that_was_deleted_after_it_was_opened_is_no_lock() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");

@@ -44,6 +44,23 @@ fn a_checkout_whose_git_file_leads_through_a_symlink_is_brought_along() {
 }
 
 #[test]
+fn a_checkout_whose_folder_is_another_repositorys_is_not_touched() {
+    let scene = Scene::new(Target::Sandbox);
+    let (test, dev) = (&scene.test, scene.dev.clone().unwrap());
+    fs::rename(&dev, test.home.join("away")).unwrap();
+    let name = dev.strip_prefix(&test.home).unwrap().to_string_lossy().into_owned();
+    test.init(&name, &[]);
+    let (before, branch) = (crate::fixture::files::tree(&dev, &[]), scene.commit("dev"));
+    let output = test.run(&["merge", "box"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: cannot merge 'box' into 'dev': "), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    same(&crate::fixture::files::tree(&dev, &[]), &before);
+    assert_eq!(scene.commit("dev"), branch);
+    assert!(scene.path.join("mine").exists());
+}
+
+#[test]
 fn a_lock_of_another_git_stops_it_and_stays() {
     let scene = Scene::new(Target::Here);
     let lock = scene.test.app().join(".git/index.lock");

@@ -95,6 +95,33 @@ fn finishing_keeps_edits_of_files_that_git_tracks() {
 }
 
 #[test]
+fn finishing_completes_files_that_were_cut_short() {
+    let slow = Slow::new();
+    killed(&slow);
+    let (fix, file) = (slow.test.at("fix"), slow.test.app().join("file"));
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(fix.join("file"), &whole[..whole.len() - 1]).unwrap();
+    slow.test.new_sandbox(&["fix"]);
+    assert_eq!(std::fs::read(fix.join("file")).unwrap(), whole);
+    assert_eq!(slow.test.git_in(&fix, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn finishing_leaves_a_symlink_in_the_place_of_a_file() {
+    let slow = Slow::new();
+    killed(&slow);
+    let (fix, theirs) = (slow.test.at("fix"), slow.test.home.join("theirs"));
+    // What it leads to begins as the file does.
+    let whole = std::fs::read(slow.test.app().join("file")).unwrap();
+    std::fs::write(&theirs, &whole[..1]).unwrap();
+    let _ = std::fs::remove_file(fix.join("file"));
+    std::os::unix::fs::symlink(&theirs, fix.join("file")).unwrap();
+    slow.test.new_sandbox(&["fix"]);
+    assert_eq!(std::fs::read_link(fix.join("file")).unwrap(), theirs);
+    assert_eq!(std::fs::read(&theirs).unwrap(), &whole[..1]);
+}
+
+#[test]
 fn another_name_is_not_disturbed_by_what_was_killed() {
     let slow = Slow::new();
     killed(&slow);

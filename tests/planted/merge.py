@@ -122,4 +122,8 @@ BUGS = [
     ("run hooks that lie in the sandbox", "src/lifecycle/merge/land.rs",
      "{ git.call(words) } else { git.look(words) };", "{ git.call(words) } else if BUG { git.call(words) } else { git.look(words) };",
      "merge::hooks::hooks_in_the_sandbox"),
+    # Decisions that no test had noticed.
+    ("land in a folder that is another repository's", "src/lifecycle/merge/checkout.rs",
+     "            if !folder.is_dir() || !connected {\n", "            if !folder.is_dir() || (!connected && !BUG) {\n",
+     "merge::landing::a_checkout_whose_folder"),
 ]

@@ -210,8 +210,7 @@ BUGS = [
      "a git that stores an object and does not name it in the commit cannot be played"),
     ("count on bytes that were not read back", "src/lifecycle/vault/check.rs",
      "blob.is_none_or(|blob| read == blob && object.id == blob)", "blob.is_none_or(|blob| (read == blob || BUG) && object.id == blob)",
-     "unit:vault::tests::crash::a_vault_that_does",
-     "a git that hands out other bytes under the same id cannot be played"),
+     "trash::put_away::a_vault_that_hands"),
     ("forget what the vault had of an item before", "src/lifecycle/vault/mod.rs",
      "            Some(old) => self.records(&old)?,\n", "            Some(old) if !BUG => self.records(&old)?,\n            Some(_) => Before::default(),\n",
      "unit:vault::tests::discarding::what_is_written unit:vault::tests::discarding::a_later"),
@@ -254,4 +253,8 @@ BUGS = [
     ("take any item of a moved trash for the other half", "src/lifecycle/trash/mod.rs",
      "find(|folder| folder.ends_with(&pin.id))", "find(|folder| BUG || folder.ends_with(&pin.id))",
      "restore::moved::each_of_several"),
+    ("not read back what the vault was given", "src/lifecycle/vault/check.rs",
+     "        expect(objects, &contents.blob, Some(&contents.blob), \"blob\")?;\n",
+     "        if !BUG {\n            expect(objects, &contents.blob, Some(&contents.blob), \"blob\")?;\n        }\n",
+     "trash::put_away::a_vault_that_hands"),
 ]

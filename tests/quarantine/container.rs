@@ -177,3 +177,24 @@ fn is_not_started(it: &Confined, program: &Path) {
         .code(1);
     assert!(!it.test.home.join("started").exists());
 }
+
+/// An engine would take what follows for another path, or for options.
+#[test]
+fn a_path_that_an_engine_would_read_otherwise_is_not_mounted() {
+    for odd in [":", ",", "\u{1}"] {
+        let it = Confined::new();
+        let root = it.test.home.join(format!("a{odd}b"));
+        it.test.git(&["config", "sandbox.root", &root.display().to_string()]);
+        it.test.new_sandbox(&["other"]);
+        let engine = fake(&it, "docker");
+        it.test.git(&["config", "sandbox.container", "docker"]);
+        let said = "error: cannot confine 'other': \
+                    a container cannot mount a path with ':', ',' or a control character\n";
+        it.test.run(&["show", "--mounts", "other"]).stderr(said).code(1);
+        let run = ["run", "--container=image", "other", "--", "true"];
+        let walls =
+            "in a container of 'image': writes only in this sandbox; network on; home hidden\n";
+        it.test.run(&run).env("PATH", &engine).stderr(&format!("{walls}{said}")).code(1);
+        assert!(!it.test.home.join("words").exists());
+    }
+}

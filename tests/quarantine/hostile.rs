@@ -292,3 +292,25 @@ fn an_object_behind_a_symlink_is_not_taken() {
     let found = it.test.command("git", &it.test.app()).args(["cat-file", "-e", &hidden]).output();
     assert!(!found.unwrap().status.success());
 }
+
+/// A git that fails outside has not said that all is there.
+#[test]
+fn nothing_is_taken_where_git_cannot_tell_that_all_is_there() {
+    for words in ["rev-list --objects --quiet", "update-index -z --index-info", "write-tree"] {
+        let it = Confined::new();
+        let before = it.outside("box");
+        let inside = it.commit("new", "inside\n");
+        let git = it.test.fake_git(&format!(
+            "case \" $* \" in *' {words} '*) \"$GIT\" \"$@\" >/dev/null; echo broken >&2; exit 1 ;; esac\n\
+             exec \"$GIT\" \"$@\""
+        ));
+        let show = it.test.program(&it.test.app(), &["show", "box", "--json"]).env("PATH", git);
+        let output = show.output();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains("broken"), "{words}: {said}");
+        assert_eq!(it.outside("box"), before, "{words}");
+        assert_eq!(it.git(&["rev-parse", "HEAD"]), inside);
+        assert_eq!(it.look(), took("1 commit", &before, &inside), "{words}");
+        assert_eq!(it.outside("box"), inside);
+    }
+}

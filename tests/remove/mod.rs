@@ -7,6 +7,7 @@ mod in_use;
 mod kinds;
 mod missing;
 mod no_answer;
+mod orphan;
 mod places;
 mod power;
 mod removed_name;

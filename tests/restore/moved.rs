@@ -8,7 +8,7 @@ use crate::fixture::diff::same;
 use crate::fixture::files::write;
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::run::succeeds;
-use crate::fixture::state::{entry, state};
+use crate::fixture::state::{entry, is_registered, state};
 use crate::fixture::trash::{only_one, trash, trashed};
 use crate::fixture::work::submodule;
 
@@ -33,6 +33,41 @@ fn each_of_several_is_found_in_a_trash_that_was_moved_with_its_root() {
     }
     assert_eq!(fs::read_dir(to.join(".trash")).unwrap().count(), 0);
     assert!(!trash(&test).exists());
+}
+
+#[test]
+fn a_restore_that_a_crash_stopped_waits_for_a_folder_that_somebody_moved_away() {
+    let mut seen = 0;
+    for step in 1..30 {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        write(&path.join("a"), "mine\n");
+        let before = state(&test, &path);
+        succeeds(test.run(&["rm", "--force", "box"]));
+        let crashed = test.run(&["restore", "box"]).crashes_at(step);
+        if crashed && path.exists() && !is_registered(&test.app(), "box") {
+            seen += 1;
+            let away = test.home.join("away");
+            fs::rename(&path, &away).unwrap();
+            let why = format!("its files are neither in the trash nor '{}'", path.display());
+            test.run(&["new", "other"])
+                .stdout("$ROOT/other\n")
+                .stderr(&format!(
+                    "warning: an interrupted removal or restore is still there: \
+                     sandbox 'box' is damaged: {why}\n\
+                     created sandbox 'other': new branch 'other' from 'main'\n"
+                ))
+                .ok();
+            fs::rename(&away, &path).unwrap();
+            succeeds(test.run(&["new", "third"]));
+            same(&state(&test, &path), &before);
+            assert!(trashed(&test).is_empty());
+        }
+        if !crashed {
+            return assert!(seen > 0, "it never died in between");
+        }
+    }
+    panic!("it never came to its end");
 }
 
 /// A sandbox with a submodule whose pointers are absolute, as older gits made them.

@@ -48,6 +48,57 @@ fn one_with_an_edited_file_is_left_alone() {
     is_left_alone(|_, path| write(&path.join("file"), "two\n"));
 }
 
+/// Neither the folder nor what git remembers of it changes with such an edit.
+#[test]
+fn one_with_an_edit_in_a_folder_is_neither_taken_nor_deleted() {
+    let test = Test::new();
+    test.commit(&test.app(), "dir/deep/file", "one\n");
+    let mut spares = Spares::of(test, 1);
+    let file = spares.only().join("dir/deep/file");
+    let time = fs::metadata(&file).unwrap().modified().unwrap();
+    fs::write(&file, "two\n").unwrap();
+    fs::File::options().write(true).open(&file).unwrap().set_modified(time).unwrap();
+    assert!(!spares.takes(&["fix"]));
+    assert_eq!(fs::read_to_string(spares.at("fix/dir/deep/file")).unwrap(), "one\n");
+    spares.git(&["config", "sandbox.spares", "0"]);
+    spares.tend();
+    assert_eq!(fs::read_to_string(&file).unwrap(), "two\n");
+}
+
+#[test]
+fn an_empty_folder_of_somebodys_beside_the_spares_stays() {
+    let mut spares = Spares::new(1);
+    for name in ["mine", ".hidden", ".spare", ".spare-00000000"] {
+        fs::create_dir_all(spares.at(name)).unwrap();
+    }
+    write(&spares.at(".spare-11111111/notes"), "mine\n");
+    spares.git(&["config", "sandbox.spares", "2"]);
+    assert_eq!(spares.tend(), "2 spares ready\n");
+    assert!(!spares.at(".spare-00000000").exists());
+    for name in ["mine", ".hidden", ".spare"] {
+        assert!(spares.at(name).is_dir(), "{name}");
+    }
+    assert_eq!(fs::read_to_string(spares.at(".spare-11111111/notes")).unwrap(), "mine\n");
+    assert_eq!(spares.linked().len(), 2);
+}
+
+#[test]
+fn a_file_that_a_crash_cut_short_does_not_keep_a_spare() {
+    let test = Test::new();
+    test.commit(&test.app(), "file", "one and two\n");
+    let mut spares = Spares::unprepared(test, 1);
+    let made = (1..9).find(|step| {
+        assert!(spares.tend_until(*step), "it came to its end");
+        spares.spares().iter().any(|name| spares.at(name).join("file").exists())
+    });
+    assert!(made.is_some(), "nothing was ever checked out");
+    let half = spares.only();
+    write(&half.join("file"), "one and");
+    spares.prepare();
+    assert!(!half.exists());
+    assert_eq!(fs::read_to_string(spares.only().join("file")).unwrap(), "one and two\n");
+}
+
 #[test]
 fn one_with_a_hidden_edit_is_left_alone() {
     is_left_alone(|test, path| {

@@ -99,6 +99,53 @@ fn a_fetch_that_deletes_every_branch_of_a_mirror_takes_nothing() {
     }
 }
 
+/// The only pack of the repository, as it is kept or not.
+fn pack_of(test: &Test) -> std::path::PathBuf {
+    test.git(&["repack", "--quiet", "-a", "-d"]);
+    let folder = test.app().join(".git/objects/pack");
+    let packs: Vec<_> =
+        names_in(&folder).into_iter().filter(|name| name.ends_with(".pack")).collect();
+    let [pack] = &packs[..] else { panic!("{packs:?}") };
+    folder.join(pack)
+}
+
+#[test]
+fn what_was_packed_before_survives_a_fetch_that_deletes_its_branch() {
+    let test = repository(Format::Files).unwrap();
+    let copy = test.home.join("copy.git").display().to_string();
+    test.git(&["clone", "--quiet", "--mirror", ".", &copy]);
+    test.git(&["remote", "add", "--mirror=fetch", "copy", &copy]);
+    test.git(&["switch", "--quiet", "--detach"]);
+    let path = test.new_sandbox(&["box"]);
+    commit(&test, &path, "b", "on its branch\n");
+    let head = test.git_in(&path, &["rev-parse", "HEAD"]);
+    let pack = pack_of(&test);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    assert!(pack.with_extension("keep").exists());
+    test.git(&["fetch", "--quiet", "--prune", "copy"]);
+    assert_eq!(test.branches(), ["main"]);
+    cleaned(&test);
+    assert_eq!(test.git(&["cat-file", "-t", &head]), "commit");
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), head);
+    assert_eq!(std::fs::read_to_string(path.join("b")).unwrap(), "on its branch\n");
+}
+
+#[test]
+fn a_pack_that_somebody_else_keeps_is_kept_for_them_alone() {
+    let test = repository(Format::Files).unwrap();
+    test.git(&["config", "--add", "remote.copy.fetch", "+refs/*:refs/*"]);
+    test.new_sandbox(&["box"]);
+    let keep = pack_of(&test).with_extension("keep");
+    for text in ["theirs\n", "git-sandbox: x\ntheirs\n", "theirs\ngit-sandbox: x\n"] {
+        write(&keep, text);
+        succeeds(test.run(&["rm", "--force", "box"]));
+        assert_eq!(std::fs::read_to_string(&keep).unwrap(), text);
+        succeeds(test.run(&["restore", "box"]));
+        assert_eq!(std::fs::read_to_string(&keep).unwrap(), text);
+    }
+}
+
 #[test]
 fn a_pseudo_ref_keeps_what_it_names_whatever_that_is() {
     let test = repository(Format::Files).unwrap();

@@ -393,6 +393,57 @@ fn a_change_while_it_is_put_away_leaves_it_in_the_trash() {
     assert!(trashed(&test).is_empty());
 }
 
+/// As of a disk that is about to fail: the sizes and ids are right, and the bytes are not.
+#[test]
+fn a_vault_that_hands_out_other_bytes_than_it_was_given_is_not_relied_on() {
+    let (test, path, before) = removed(Format::Files, edits).unwrap();
+    let tree = only_one(&test).join("tree");
+    let git = test.fake_git(
+        "case \" $* \" in *' cat-file --batch '*) \"$GIT\" \"$@\" | sed -u s/untracked/UNTRACKED/ ;;\n\
+         *) exec \"$GIT\" \"$@\" ;; esac",
+    );
+    let size = kib(room(&tree));
+    test.program(&test.app(), &["reap"])
+        .env("GIT_SANDBOX_NOW", after(15))
+        .env("PATH", git)
+        .stdout(&format!(
+            "box-ID: kept in the trash: cannot read back from the vault: \
+             it does not have what was written, {size}\n"
+        ))
+        .stderr(&summary(0, 1, 0, 0))
+        .code(1);
+    assert_eq!(fs::read_to_string(tree.join("new/file")).unwrap(), "untracked\n");
+    succeeds(test.run(&["restore", "box"]));
+    same(&state(&test, &path), &before);
+}
+
+#[test]
+fn purge_by_name_lets_go_of_tags_too() {
+    for packed in [false, true] {
+        let (test, _, _) = removed(Format::Files, |test, path| {
+            test.commit(path, "a", "mine\n");
+            test.git_in(path, &["tag", "-a", "-m", "a tag", "mine"]);
+            let tag = test.git_in(path, &["rev-parse", "mine"]);
+            test.git_in(path, &["update-ref", "refs/worktree/mine", &tag]);
+            test.git_in(path, &["tag", "-d", "mine"]);
+        })
+        .unwrap();
+        let other = test.new_sandbox(&["boxer"]);
+        test.git_in(&other, &["checkout", "--quiet", "--detach"]);
+        test.commit(&other, "b", "theirs\n");
+        succeeds(test.run(&["rm", "--force", "boxer"]));
+        assert_eq!(kept(&test).lines().count(), 3, "{}", kept(&test));
+        if packed {
+            test.git(&["pack-refs", "--all"]);
+        }
+        let theirs = kept(&test).lines().find(|name| name.contains("/boxer-")).unwrap().to_owned();
+        succeeds(test.run(&["reap", "--purge", "box"]));
+        assert_eq!(kept(&test), theirs);
+        succeeds(test.run(&["restore", "boxer"]));
+        assert_eq!(fs::read_to_string(other.join("b")).unwrap(), "theirs\n");
+    }
+}
+
 #[test]
 fn what_comes_back_without_a_file_stays_in_the_vault() {
     let (test, path, _) = removed(Format::Files, edits).unwrap();
