@@ -237,6 +237,66 @@ fn a_pipe_in_an_entry_damages_only_its_sandbox() {
     }
 }
 
+/// A prune that reads nothing there would delete the private git dir.
+#[test]
+fn a_pipe_in_the_place_of_gitdir_is_not_ended_while_a_git_may_prune() {
+    let (test, path, victim) = scene();
+    let other = test.at("other");
+    let file = entry(&test, &path).join("gitdir");
+    pipe(&file, &victim);
+    let said = format!(
+        "error: '{0}' is not a plain file, as git's own are\nhint: rm {0}\n",
+        file.display()
+    );
+    for folder in [&test.app(), &other] {
+        for word in ["gc", "prune", "maintenance"] {
+            // It waits for its stdin first.
+            let mut git = test.command("git", folder);
+            git.args(["hash-object", "--stdin", word]).stdin(std::process::Stdio::piped());
+            git.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+            let mut git = git.spawn().unwrap();
+            let run = test.program(&test.app(), &["list"]).stderr(&said);
+            run.code(1);
+            drop(git.stdin.take());
+            git.wait().unwrap();
+            assert!(entry_is_whole(&file), "{word}");
+        }
+    }
+    // Elsewhere it harms nobody.
+    let mut git = test.command("git", &victim);
+    git.args(["hash-object", "--stdin", "prune"]).stdin(std::process::Stdio::piped());
+    git.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut git = git.spawn().unwrap();
+    assert_eq!(test.program(&test.app(), &["list"]).output().status.code(), Some(0));
+    drop(git.stdin.take());
+    git.wait().unwrap();
+}
+
+fn entry_is_whole(gitdir: &Path) -> bool {
+    let entry = gitdir.parent().unwrap();
+    ["HEAD", "index", "commondir", "sandbox.json"].iter().all(|name| entry.join(name).is_file())
+}
+
+#[test]
+fn a_device_in_an_entry_is_never_read() {
+    let (test, path, _) = scene();
+    if !test.am_root() {
+        return crate::fixture::tools::not_as_this_user("a device in a private git dir");
+    }
+    let file = entry(&test, &path).join("MERGE_MSG");
+    // One that has no end.
+    let mut make = test.command("mknod", &test.home);
+    assert!(make.arg(&file).args(["c", "1", "5"]).status().unwrap().success());
+    let said = format!(
+        "error: '{0}' is not a plain file, as git's own are\nhint: rm {0}\n",
+        file.display()
+    );
+    for words in [&["list"][..], &["rm", "--force", "--force", "box"], &["new", "more"]] {
+        test.program(&test.app(), words).stderr(&said).code(1);
+    }
+    assert!(path.join("a").exists() && entry_is_whole(&file));
+}
+
 #[test]
 fn a_pipe_in_the_place_of_commondir_is_replaced_by_what_belongs_there() {
     let (test, path, victim) = scene();

@@ -97,6 +97,29 @@ fn an_entry_that_names_a_sandbox_whose_git_file_leads_through_a_symlink_takes_ne
 }
 
 #[test]
+fn in_a_sandbox_whose_git_file_leads_through_a_symlink_everything_is_as_elsewhere() {
+    let (test, path, _) = scene();
+    symlink(test.app(), test.home.join("link")).unwrap();
+    let (from, to) = (test.app().display().to_string(), test.home.join("link"));
+    let pointer = fs::read_to_string(path.join(".git")).unwrap();
+    let pointer = pointer.replace(&from, &to.display().to_string());
+    fs::write(path.join(".git"), &pointer).unwrap();
+    test.run_in(&path, &["new", "two"])
+        .stdout("$ROOT/two\n")
+        .stderr("created sandbox 'two': new branch 'two' from 'box'\n")
+        .ok();
+    // By the path that the repository has.
+    let made = fs::read_to_string(test.at("two").join(".git")).unwrap();
+    assert!(made.starts_with(&format!("gitdir: {from}/")), "{made}");
+    let listed = test.run_in(&path, &["list", "--names"]).output();
+    assert_eq!(String::from_utf8(listed.stdout).unwrap(), "box\ntwo\n");
+    test.run_in(&path, &["rm", "box"])
+        .stderr(&format!("error: cannot remove 'box': you are in it\nhint: cd {from}\n"))
+        .code(1);
+    assert_eq!(fs::read_to_string(path.join(".git")).unwrap(), pointer);
+}
+
+#[test]
 fn an_entry_that_names_the_main_worktree_is_refused() {
     let (test, path, _) = scene();
     write(&entry(&test, &path).join("gitdir"), &format!("{}/.git\n", test.app().display()));

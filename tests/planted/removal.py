@@ -199,4 +199,11 @@ BUGS = [
     ("move an orphan that somebody sits in", "src/lifecycle/remove.rs",
      "        if let Some(refusal) = in_the_way {\n", "        if let Some(refusal) = in_the_way.filter(|_| !BUG) {\n",
      "remove::orphan::one_that_somebody"),
+    ("leave HEAD on a ref that is none where a first commit was made", "src/lifecycle/trash/attach.rs",
+     "        held::within(&self.git, private, words).done(\"detach HEAD\")?;\n        Ok(Some(commit))",
+     "        if !BUG {\n            held::within(&self.git, private, words).done(\"detach HEAD\")?;\n        }\n        Ok(Some(commit))",
+     "restore::since::a_first_commit"),
+    ("leave a pin that neither files nor a journal tell of", "src/lifecycle/trash/recover.rs",
+     "    pin.folder_gone || (device.is_some()", "    pin.folder_gone || (!BUG && device.is_some()",
+     "remove::failed::one_whose_folder_is_deleted"),
 ]

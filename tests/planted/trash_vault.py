@@ -257,4 +257,12 @@ BUGS = [
      "        expect(objects, &contents.blob, Some(&contents.blob), \"blob\")?;\n",
      "        if !BUG {\n            expect(objects, &contents.blob, Some(&contents.blob), \"blob\")?;\n        }\n",
      "trash::put_away::a_vault_that_hands"),
+    ("bring back what another version put away", "src/lifecycle/vault/mod.rs",
+     "    match header.version == VERSION && header.id == id {\n", "    match (BUG || header.version == VERSION) && header.id == id {\n",
+     "trash::tampered_vault::one_of_another"),
+    ("bring back an item that says it is another", "src/lifecycle/vault/mod.rs",
+     "    match header.version == VERSION && header.id == id {\n", "    match header.version == VERSION && (BUG || header.id == id) {\n",
+     "trash::tampered_vault::one_that_says"),
+    ("bring back an item that is cut off", "src/lifecycle/vault/unpack.rs",
+     "    if count != header.records {\n", "    if count != header.records && !BUG {\n", "trash::tampered_vault::one_with_fewer"),
 ]

@@ -263,3 +263,26 @@ fn a_removal_whose_journal_was_never_renamed_is_undone() {
     same(&state(&test, &path), &before);
     assert!(trashed(&test).is_empty() && !locked.exists());
 }
+
+/// Neither files nor a journal tell of it then, only the pin.
+#[test]
+fn one_whose_folder_is_deleted_after_a_crash_of_its_removal_can_be_made_again() {
+    let mut seen = 0;
+    for step in 1..MANY {
+        let (test, path) = with_box();
+        let head = test.git_in(&path, &["rev-parse", "HEAD"]);
+        if !test.run(&["rm", "--force", "box"]).crashes_at(step) {
+            return assert!(seen > 0, "it never died in between");
+        }
+        if !path.exists() || !trashed(&test).is_empty() {
+            continue;
+        }
+        seen += 1;
+        fs::remove_dir_all(&path).unwrap();
+        succeeds(test.run(&["new", "box"]));
+        assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), head, "{step}");
+        assert_eq!(test.git_in(&path, &["status", "--porcelain"]), "", "{step}");
+        assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "box", "{step}");
+    }
+    panic!("it never came to its end");
+}

@@ -258,3 +258,36 @@ fn a_prune_in_the_middle_drops_nothing() {
         }
     }
 }
+
+#[test]
+fn a_renaming_that_a_crash_stopped_waits_for_a_folder_that_somebody_moved_away() {
+    let scene = Scene::new(Format::Files, false).unwrap();
+    let test = &scene.test;
+    let (mut step, mut seen) = (1, 0);
+    while test.run(&["rename", "old", "new"]).crashes_at(step) {
+        let folder = ["old", "new"].map(|name| test.at(name)).into_iter().find(|it| it.exists());
+        let (folder, away) = (folder.unwrap(), test.home.join("away"));
+        fs::rename(&folder, &away).unwrap();
+        let refs = test.git(&["for-each-ref"]);
+        let output = test.run(&["new", "other"]).output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        if said.contains("an interrupted renaming cannot be undone: its folder is not there") {
+            seen += 1;
+            // Only the branch of the new sandbox has come.
+            let now = test.git(&["for-each-ref"]);
+            let now: Vec<_> = now.lines().filter(|it| !it.ends_with("/other")).collect();
+            same(&now.join("\n"), &refs);
+        }
+        fs::rename(&away, &folder).unwrap();
+        test.run(&["rm", "--force", "--delete-branch", "other"]).output();
+        test.run(&["reap", "--purge", "other"]).output();
+        let name = if test.at("new").exists() { "new" } else { "old" };
+        same(&tree(&test.at(name), &[".git"]), &scene.files);
+        assert_eq!(test.git_in(&test.at(name), &["rev-parse", "HEAD"]), scene.head, "{step}");
+        assert_eq!(test.git_in(&test.at(name), &["branch", "--show-current"]), name, "{step}");
+        scene.again();
+        step += 1;
+        assert!(step < MANY, "it never came to its end");
+    }
+    assert!(seen > 0, "it never died in between");
+}

@@ -202,6 +202,7 @@ fn a_first_commit_that_was_made_in_the_trash_stays_checked_out() {
     let said = "restored 'box'\nHEAD is detached: branch 'later' has moved since\n";
     comes_back(&test, said);
     assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), first);
+    assert_eq!(test.git_in(&path, &["rev-parse", "--symbolic-full-name", "HEAD"]), "HEAD");
     assert_eq!(test.branches(), ["box", "main"]);
 }
 

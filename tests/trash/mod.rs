@@ -9,3 +9,4 @@ mod meanwhile;
 mod orphans;
 mod purge_doubt;
 mod put_away;
+mod tampered_vault;
