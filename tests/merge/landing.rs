@@ -60,6 +60,25 @@ fn a_checkout_whose_folder_is_another_repositorys_is_not_touched() {
     assert!(scene.path.join("mine").exists());
 }
 
+/// As of a git that is killed right after it has moved the branch.
+#[test]
+fn a_branch_that_moved_although_git_failed_counts_as_merged() {
+    for target in [Target::Here, Target::Sandbox] {
+        let scene = Scene::new(target);
+        let git = scene.test.fake_git(
+            "case \" $* \" in *' update-ref -m '*' refs/heads/dev '*)\n\
+             \"$GIT\" \"$@\"; exit 1 ;; esac\nexec \"$GIT\" \"$@\"",
+        );
+        let run = scene.test.program(&scene.test.app(), &["merge", "box", "--keep"]);
+        run.env("PATH", git).stderr(FORWARD).ok();
+        scene.is_clean();
+        scene.nothing_is_left();
+        let dev = scene.dev.clone().unwrap();
+        assert_eq!(fs::read_to_string(dev.join("mine too")).unwrap(), "second\n");
+        assert_eq!(scene.commit("dev"), scene.commit("box"));
+    }
+}
+
 #[test]
 fn a_lock_of_another_git_stops_it_and_stays() {
     let scene = Scene::new(Target::Here);

@@ -86,6 +86,26 @@ fn a_root_may_name_the_project() {
 }
 
 #[test]
+fn with_a_root_that_names_the_project_only_what_stands_there_is_managed() {
+    let test = Test::new();
+    test.git(&["config", "sandbox.root", "../{project}-worktrees"]);
+    test.new_sandbox(&["fix"]);
+    for folder in ["mine", "app-worktrees-mine/deep", "app-worktrees/deep/er"] {
+        let path = test.home.join(folder);
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        test.git(&["worktree", "add", "--quiet", &path.display().to_string()]);
+        assert_eq!(test.json(&["show", &name, "--json"])["managed"], false, "{folder}");
+    }
+    assert_eq!(test.json(&["show", "fix", "--json"])["managed"], true);
+    let reap = test.run(&["reap"]).env("GIT_SANDBOX_NOW", "2029-01-31T12:00:00Z").output();
+    assert!(reap.status.success());
+    for folder in ["mine", "app-worktrees-mine/deep", "app-worktrees/deep/er"] {
+        assert!(test.home.join(folder).join("file").exists(), "{folder}");
+    }
+    assert_eq!(test.linked().len(), 3);
+}
+
+#[test]
 fn a_root_may_begin_with_the_users_home() {
     let test = Test::new();
     test.git(&["config", "sandbox.root", "~/trees"]);

@@ -126,4 +126,7 @@ BUGS = [
     ("land in a folder that is another repository's", "src/lifecycle/merge/checkout.rs",
      "            if !folder.is_dir() || !connected {\n", "            if !folder.is_dir() || (!connected && !BUG) {\n",
      "merge::landing::a_checkout_whose_folder"),
+    ("put files back although the branch has moved", "src/lifecycle/merge/land.rs",
+     "        let moved = answer.ok() || head.as_deref()", "        let moved = answer.ok() || !BUG && head.as_deref()",
+     "merge::landing::a_branch_that_moved"),
 ]

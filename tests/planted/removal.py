@@ -206,4 +206,11 @@ BUGS = [
     ("leave a pin that neither files nor a journal tell of", "src/lifecycle/trash/recover.rs",
      "    pin.folder_gone || (device.is_some()", "    pin.folder_gone || (!BUG && device.is_some()",
      "remove::failed::one_whose_folder_is_deleted"),
+    ("write to a rebase that was ended in the trash", "src/lifecycle/trash/removal.rs",
+     "        if file::read_small(&path).is_ok_and(|text| text == DETACHED) {\n",
+     "        if BUG || file::read_small(&path).is_ok_and(|text| text == DETACHED) {\n",
+     "restore::since::a_rebase_that_was_ended"),
+    ("give the refs that it updates to a rebase that was ended in the trash", "src/lifecycle/trash/removal.rs",
+     "    if aside.exists() && entry.join(\"rebase-merge\").is_dir() {\n", "    if aside.exists() && (BUG || entry.join(\"rebase-merge\").is_dir()) {\n",
+     "restore::since::a_rebase_that_was_ended"),
 ]

@@ -286,4 +286,7 @@ BUGS = [
      "                && (BUG || entry.canonicalize().is_ok_and(|real| real == entry));\n",
      "hostile::pointers::in_a_sandbox_whose",
      "the config that git reads there must be that of the same path"),
+    ("manage every worktree where the root names the project", "src/repo/place.rs",
+     "            home == Some(&self.root) || home == Some", "            BUG || home == Some(&self.root) || home == Some",
+     "new::root::with_a_root_that_names"),
 ]

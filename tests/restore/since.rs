@@ -206,6 +206,32 @@ fn a_first_commit_that_was_made_in_the_trash_stays_checked_out() {
     assert_eq!(test.branches(), ["box", "main"]);
 }
 
+#[test]
+fn a_rebase_that_was_ended_in_the_trash_stays_ended() {
+    for update_refs in ["false", "true"] {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        commit(&test, &path, "one", "one\n");
+        test.git_in(&path, &["branch", "middle"]);
+        commit(&test, &path, "two", "two\n");
+        let (middle, head) = (test.git(&["rev-parse", "middle"]), test.git(&["rev-parse", "box"]));
+        let mut rebase = test.command("git", &path);
+        rebase.args(["-c", &format!("rebase.updateRefs={update_refs}"), "rebase", "-i", "main"]);
+        rebase.env("GIT_SEQUENCE_EDITOR", "sed -i s/^pick/edit/");
+        assert!(rebase.output().unwrap().status.success());
+        succeeds(test.run(&["rm", "--force", "box"]));
+        let tree = only_one(&test).join("tree");
+        test.git_in(&tree, &["rebase", "--quit"]);
+        let late = test.commit(&tree, "late", "late\n");
+        succeeds(test.run(&["restore", "box"]));
+        assert!(trashed(&test).is_empty());
+        assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), late);
+        assert!(!entry(&test, &path).join("rebase-merge").exists());
+        assert!(test.json(&["show", "box", "--json"])["operation"].is_null());
+        assert_eq!(test.git(&["rev-parse", "middle", "box"]), format!("{middle}\n{head}"));
+    }
+}
+
 /// Lets the repository keep its refs in another format; false where this git cannot.
 fn migrated(test: &Test, format: &str) -> bool {
     // Early versions migrate no reflogs.

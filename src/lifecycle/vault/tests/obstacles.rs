@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::{World, git, write};
 use crate::lifecycle::vault::item::Obstacle;
+use crate::lifecycle::vault::repository::check_id;
 
 /// A clone inside the tree, of a repository that has everything it has.
 fn clone(world: &World, path: &str) {
@@ -228,6 +229,17 @@ fn a_vault_that_others_can_read_or_that_is_a_symlink_is_not_used() {
     fs::remove_file(&dir).unwrap();
     world.round_trip();
     assert_eq!(fs::metadata(&dir).unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn an_id_is_one_plain_step_of_a_ref() {
+    for fine in ["box-0a1b2c3d", "a", "a.b", "a_b", "lock"] {
+        assert!(check_id(fine).is_ok(), "{fine}");
+    }
+    let odd = ["", ".a", "-a", "a.", "a..b", "a.lock", "a.LOCK", "a/b", "a b", "a~1", "a:b", "ä"];
+    for odd in odd {
+        assert!(check_id(odd).is_err(), "{odd}");
+    }
 }
 
 /// Says that a test did not run to its end.
