@@ -322,3 +322,30 @@ sys.exit(pty.spawn(sys.argv[1:]) >> 8)
     assert_eq!(said(&["c"]), created.replace("'a'", "'c'").replace("/a", "/c") + line);
     assert_eq!(said(&["c"]), "resumed sandbox 'c'\n$ROOT/c\n");
 }
+
+/// What git was not given is not there, whatever it says of the rest.
+#[test]
+fn where_git_cannot_take_the_changes_over_it_fails_and_they_stay() {
+    let failing = ["--replace -z --index-info", "--pathspec-file-nul", "--force-remove -z --stdin"];
+    for (words, elsewhere) in failing.into_iter().zip([false, false, true]) {
+        let test = repository(Format::Files).unwrap();
+        if elsewhere {
+            test.git(&["branch", "old"]);
+            test.commit(&test.app(), "more", "more\n");
+        }
+        change(&test);
+        let now = || (status(&test, &test.app()), tree(&test.app(), &[".git"]));
+        let before = now();
+        let git = test.fake_git(&format!(
+            "case \" $* \" in *' {words} '*) cat >/dev/null; echo broken >&2; exit 128 ;; esac\n\
+             exec \"$GIT\" \"$@\""
+        ));
+        let from = if elsewhere { &["--from", "old"][..] } else { &[] };
+        let new = [&["new", "box", "--with-changes"], from].concat();
+        let output = test.program(&test.app(), &new).env("PATH", git).output();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{words}: {said}");
+        assert!(said.contains("broken"), "{words}: {said}");
+        assert_eq!(now(), before, "{words}");
+    }
+}

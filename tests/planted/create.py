@@ -158,4 +158,11 @@ BUGS = [
     ("undo a renaming whose folder was moved away", "src/lifecycle/rename.rs",
      "            () if stands(&renaming.from) =>", "            () if BUG || stands(&renaming.from) =>",
      "rename::crash::a_renaming_that_a_crash"),
+    ("take a git that fails for one that found the same attributes", "src/lifecycle/spare/mod.rs",
+     "is_ok_and(|answer| answer.ok() && answer.stdout.is_empty())", "is_ok_and(|answer| (BUG || answer.ok()) && answer.stdout.is_empty())",
+     "spares::upkeep::where_git_cannot_compare"),
+    ("make a sandbox without the changes that git could not take over", "src/lifecycle/create/carry.rs",
+     "    match answer.ok() {\n        true => Ok(()),\n        false => Err(Error::Git { doing: DOING.into(), why: answer.why() }),",
+     "    match BUG || answer.ok() {\n        true => Ok(()),\n        false => Err(Error::Git { doing: DOING.into(), why: answer.why() }),",
+     "new::changes::where_git_cannot_take"),
 ]

@@ -253,6 +253,24 @@ fn other_attributes_in_the_tree_are_not_taken_over() {
 }
 
 #[test]
+fn where_git_cannot_compare_the_attributes_no_spare_of_another_commit_is_taken() {
+    let test = Test::new();
+    test.git(&["config", "filter.up.smudge", "tr a-z A-Z"]);
+    test.git(&["config", "filter.up.clean", "tr A-Z a-z"]);
+    let spares = Spares::of(test, 1);
+    spares.commit(&spares.app(), ".gitattributes", "file filter=up\n");
+    let git = spares.fake_git(
+        "case \" $* \" in *' diff-tree -r --name-only '*) exit 128 ;; esac\nexec \"$GIT\" \"$@\"",
+    );
+    let spare = spares.only();
+    let new = spares.program(&spares.app(), &["new", "fix"]).env("PATH", git);
+    assert!(new.output().status.success());
+    assert!(spare.exists());
+    assert_eq!(fs::read_to_string(spares.at("fix/file")).unwrap(), "ONE\n");
+    assert_eq!(spares.git_in(&spares.at("fix"), &["status", "--porcelain"]), "");
+}
+
+#[test]
 fn spares_that_may_not_be_deleted_pile_up_to_twice_as_many_as_are_wanted() {
     for wanted in [1, 2] {
         let mut spares = Spares::new(wanted);

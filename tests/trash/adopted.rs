@@ -50,6 +50,26 @@ fn what_was_staged_stays_when_an_orphan_is_adopted() {
     assert_eq!(test.git_in(&path, &["show", ":staged"]), "staged");
 }
 
+/// It would be taken for one whose HEAD was detached.
+#[test]
+fn one_whose_head_cannot_be_read_is_adopted_later() {
+    let (test, path, _) = orphan();
+    let git = test.fake_git(
+        "case \" $* \" in *' symbolic-ref --quiet HEAD '*) echo broken >&2; exit 128 ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    let output = test.program(&test.app(), &["new", "next"]).env("PATH", git).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot read its HEAD: broken"), "{said}");
+    assert!(output.status.success(), "{said}");
+    assert_eq!(fs::read_to_string(only_one(&test).join("tree/staged")).unwrap(), "staged\n");
+    succeeds(test.run(&["new", "later"]));
+    test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+    assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "box");
+    assert_eq!(test.git_in(&path, &["show", ":staged"]), "staged");
+    assert!(trashed(&test).is_empty());
+}
+
 #[test]
 fn a_younger_private_git_dir_is_not_its_own() {
     let (test, _, entry) = orphan();
