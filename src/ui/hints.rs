@@ -121,3 +121,9 @@ fn beside(branch: &str) -> String {
     let flat = branch.replace('/', "-");
     shell_word(&if flat == branch { format!("{flat}-2") } else { flat })
 }
+
+/// How to go on without what cannot be taken over.
+fn afresh(name: &str) -> String {
+    let word = shell_word(name);
+    format!("to start afresh, with all of it in the trash: git sandbox rm --force {word}")
+}

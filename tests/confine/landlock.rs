@@ -307,7 +307,7 @@ fn the_lock_of_the_runner_cannot_be_freed() {
     let words = ["run", "--confine=landlock", "box", "--", "sh", "-c", script];
     let mut runner = cell.sandbox(&words).stderr(Stdio::null()).spawn().unwrap();
     assert_eq!(line_of(&cell.lab.at("box/ready")), "ready\n");
-    let output = finished(&mut cell.sandbox(&["list", "--names"]));
+    let output = finished(&mut cell.sandbox(&["show", "box"]));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert_eq!(state(), before);
     // It is found by its lock all the same.
