@@ -87,12 +87,7 @@ pub fn after(error: &Error) -> Vec<String> {
         }
         Error::Ambiguous { candidates, .. } => candidates.clone(),
         Error::NotConfined { hints, .. } => hints.clone(),
-        Error::NotTaken { name, .. } => {
-            let word = shell_word(name);
-            vec![format!(
-                "to start afresh, with all of it in the trash: git sandbox rm --force {word}"
-            )]
-        }
+        Error::NotTaken { name, .. } => vec![afresh(name)],
         Error::NoBase { .. } => vec!["name one with '--into <branch>'".into()],
         Error::NotInASandbox => vec!["name one that 'git sandbox list' shows".into()],
         Error::NoRemote { .. } => vec!["'git remote -v' shows what there is".into()],
