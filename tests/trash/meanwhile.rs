@@ -120,6 +120,41 @@ fn what_is_committed_and_staged_while_it_is_put_away_is_kept() {
 }
 
 #[test]
+fn what_is_committed_in_an_ignored_repository_while_it_is_put_away_is_kept() {
+    let mut seen = 0;
+    for step in 1..60 {
+        let test = repository(Format::Files).unwrap();
+        let path = test.new_sandbox(&["box"]);
+        let app = test.app().display().to_string();
+        test.git_in(&path, &["clone", "--quiet", &app, "build/nested"]);
+        succeeds(test.run(&["rm", "box"]));
+        let mut command = test.command(program(), &test.app());
+        command.args(["reap", "--purge"]).env("GIT_SANDBOX_PAUSE_AT", step.to_string());
+        command.process_group(0).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        until("it is suspended or ends", || {
+            is_suspended(child.id()) || child.try_wait().unwrap().is_some()
+        });
+        if child.try_wait().unwrap().is_some() {
+            return assert!(seen > 3, "{seen}");
+        }
+        let nested = trashed(&test).first().map(|at| at.join("tree/build/nested"));
+        let nested = nested.filter(|nested| nested.is_dir());
+        let late = nested.map(|nested| test.commit(&nested, "late", "late\n"));
+        signal(child.id(), Signal::CONT);
+        ended(child);
+        if let Some(late) = late {
+            seen += 1;
+            succeeds(test.run(&["restore", "box"]));
+            let nested = path.join("build/nested");
+            assert!(nested.is_dir(), "gone after step {step}");
+            assert_eq!(test.git_in(&nested, &["rev-parse", "HEAD"]), late, "{step}");
+        }
+    }
+    panic!("it never came to its end");
+}
+
+#[test]
 fn every_reap_keeps_what_was_committed_and_staged_in_the_trash() {
     for format in [Format::Files, Format::Reftable, Format::Sha256, Format::Relative] {
         let Some(test) = repository(format) else { continue };

@@ -160,10 +160,16 @@ impl Reaper<'_> {
         out: Out,
     ) -> Result<()> {
         let renews = self.purging.is_empty() && lock.is_some();
-        if self.purging.is_empty() && period.is_none() && !renews {
+        let deletes = !self.purging.is_empty() || period.is_some();
+        if !deletes && !renews {
             return Ok(());
         }
-        for (journal, size) in here.stored(out)? {
+        let stored = match here.stored(out) {
+            // Of a vault that cannot be read `doctor` tells.
+            Err(_) if !deletes => return Ok(()),
+            stored => stored?,
+        };
+        for (journal, size) in stored {
             let purged = match () {
                 () if self.has_line(&journal) => false,
                 () if self.purging.contains(&journal.id) => {

@@ -14,6 +14,9 @@ use crate::sys::{dir, file};
 /// What HEAD is on in the trash if its branch had no commit yet.
 pub(super) const UNBORN: &str = "refs/worktree/unborn";
 
+/// The commit of HEAD among the refs of a journal, where that was written anew.
+pub(super) const HEAD: &str = "HEAD";
+
 /// What a restored sandbox has checked out.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Attached {
@@ -168,10 +171,10 @@ impl Trash<'_> {
                 file::replace(&head, held::IN_TABLE)
             }
             (true, false) => {
-                for (name, id) in &journal.refs {
+                for (name, id) in journal.refs.iter().filter(|(name, _)| *name != HEAD) {
                     self.set_ref(private, name, id)?;
                 }
-                let text = match &journal.head {
+                let text = match journal.refs.get(HEAD).or(journal.head.as_ref()) {
                     Some(head) => format!("{head}\n"),
                     None => format!("ref: {UNBORN}\n"),
                 };

@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
-use crate::lifecycle::trash::attach::Attached;
+use crate::lifecycle::trash::attach::{Attached, HEAD};
 use crate::lifecycle::trash::removal::resume_operation;
 use crate::lifecycle::trash::{Item, Trash};
 use crate::repo::link::{self, Half};
@@ -78,8 +78,8 @@ impl Trash<'_> {
     }
 
     /// Makes the kept ref anew from what an item holds now: a process left in it may have committed.
-    /// Returns its journal with what is kept, and with what the private git dir looked like before it
-    /// was read.
+    /// Returns its journal with what is kept, with its refs, and with what the private git dir looked
+    /// like before it was read.
     pub fn keep_again(&self, item: &Item, private: &Path) -> Result<Journal> {
         if self.is_unchanged(&item.journal, private) {
             if let Some(commit) = &item.journal.kept {
@@ -89,6 +89,10 @@ impl Trash<'_> {
         }
         self.refill_refs(&item.journal, private)?;
         let fingerprint = held::fingerprint(private);
+        let reftable = self.repo.is_reftable();
+        let mut refs = held::private_refs(&self.git, private, reftable)?;
+        let own = held::head_commit(&self.git, private)?;
+        refs.extend(own.map(|own| (HEAD.to_owned(), own)));
         let mut held = held::held_by(&self.git, private)?;
         let head = item.journal.head.as_deref();
         let staged = held::add_staged(&self.git, private, head, &mut held);
@@ -101,7 +105,7 @@ impl Trash<'_> {
             kept::renew(&self.git, &self.repo.common, commit, id)?;
         }
         let kept = kept::keep(&self.git, self.repo, &held, head, id)?.commit;
-        Ok(Journal { kept, fingerprint, ..item.journal.clone() })
+        Ok(Journal { kept, fingerprint, reftable, refs, ..item.journal.clone() })
     }
 
     /// Whether a private git dir is exactly as the removal left it.

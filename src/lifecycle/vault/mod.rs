@@ -113,6 +113,7 @@ impl Vault {
         let import = Import::start(vault)?;
         let mut objects = self.objects()?;
         survey(vault.git(), item)?;
+        crash_point::reached();
         settle_maps(item)?;
         let (id, dir) = (item.id, vault.dir());
         let before = tip(&mut objects, id)?;
@@ -135,6 +136,10 @@ impl Vault {
         }
         let written = written?;
         crash_point::reached();
+        // Ignored folders are not stored: a process may have committed in one before it was looked at.
+        if item.ignored.is_some_and(|ignored| !ignored.is_empty()) {
+            survey(vault.git(), item).inspect_err(|_| vault.tidy())?;
+        }
         let commit = check(vault, &mut objects, id, &written)?;
         crash_point::reached();
         // Together: from here on the item counts as stored.
