@@ -257,17 +257,36 @@ fn where_git_cannot_compare_the_attributes_no_spare_of_another_commit_is_taken()
     let test = Test::new();
     test.git(&["config", "filter.up.smudge", "tr a-z A-Z"]);
     test.git(&["config", "filter.up.clean", "tr A-Z a-z"]);
-    let spares = Spares::of(test, 1);
-    spares.commit(&spares.app(), ".gitattributes", "file filter=up\n");
+    let spares = Spares::unprepared(test, 1);
+    // One git for all of it: a spare of another git is not taken at all.
     let git = spares.fake_git(
-        "case \" $* \" in *' diff-tree -r --name-only '*) exit 128 ;; esac\nexec \"$GIT\" \"$@\"",
+        "case \" $* \" in *' diff-tree -r --name-only '*) test ! -e \"$HOME/fails\" || exit 128 ;;\n\
+         esac\nexec \"$GIT\" \"$@\"",
     );
-    let spare = spares.only();
-    let new = spares.program(&spares.app(), &["new", "fix"]).env("PATH", git);
-    assert!(new.output().status.success());
-    assert!(spare.exists());
-    assert_eq!(fs::read_to_string(spares.at("fix/file")).unwrap(), "ONE\n");
-    assert_eq!(spares.git_in(&spares.at("fix"), &["status", "--porcelain"]), "");
+    let run = |words: &[&str]| spares.program(&spares.app(), words).env("PATH", &git);
+    for fails in [false, true] {
+        run(&["__spares"]).stderr("1 spare ready\n").ok();
+        let spare = spares.only();
+        let (file, text) = match fails {
+            false => ("other", "other\n"),
+            true => (".gitattributes", "file filter=up\n"),
+        };
+        spares.commit(&spares.app(), file, text);
+        if fails {
+            write(&spares.home.join("fails"), "");
+        }
+        let name = if fails { "two" } else { "one" };
+        // So that no job starts in the background.
+        let job = fs::File::create(spares.app().join(".git/sandbox-spares.lock")).unwrap();
+        job.lock().unwrap();
+        assert!(run(&["new", name]).output().status.success());
+        job.unlock().unwrap();
+        assert_eq!(entry(&spares.at(name)).to_string_lossy().contains("-spare-"), !fails);
+        assert_eq!(spare.exists(), fails);
+        let wanted = if fails { "ONE\n" } else { "one\n" };
+        assert_eq!(fs::read_to_string(spares.at(name).join("file")).unwrap(), wanted);
+        assert_eq!(spares.git_in(&spares.at(name), &["status", "--porcelain"]), "");
+    }
 }
 
 #[test]

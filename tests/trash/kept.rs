@@ -103,8 +103,8 @@ fn a_fetch_that_deletes_every_branch_of_a_mirror_takes_nothing() {
 fn pack_of(test: &Test) -> std::path::PathBuf {
     test.git(&["repack", "--quiet", "-a", "-d"]);
     let folder = test.app().join(".git/objects/pack");
-    let packs: Vec<_> =
-        names_in(&folder).into_iter().filter(|name| name.ends_with(".pack")).collect();
+    let is_pack = |name: &String| Path::new(name).extension().is_some_and(|end| end == "pack");
+    let packs: Vec<_> = names_in(&folder).into_iter().filter(is_pack).collect();
     let [pack] = &packs[..] else { panic!("{packs:?}") };
     folder.join(pack)
 }

@@ -1,7 +1,7 @@
 //! Items of the vault whose description does not fit what is there: nothing comes back by halves, and
 //! nothing goes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
@@ -29,7 +29,7 @@ fn put_away() -> (Test, PathBuf, String, PathBuf, String) {
 
 /// Gives the item another description or list of files, by a shell command that changes its text.
 #[track_caller]
-fn change(test: &Test, vault: &PathBuf, name: &str, file: &str, by: &str) {
+fn change(test: &Test, vault: &Path, name: &str, file: &str, by: &str) {
     let script = format!(
         "set -e; blob=$(git cat-file blob '{name}:{file}' | {by} | git hash-object -w --stdin)
          tree=$(git ls-tree '{name}' | sed \"s/ [0-9a-f]*\\t{file}$/ $blob\\t{file}/\" | git mktree)
