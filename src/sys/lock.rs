@@ -169,11 +169,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (path, out) = (dir.path().join("lock"), Out::new(When::Never));
         let first = Lock::shared(&path, out).unwrap();
-        let second = Lock::shared(&path, out).unwrap();
-        Lock::wait(&path, out).unwrap();
+        let _second = Lock::shared(&path, out).unwrap();
         drop(first);
         assert!(Lock::if_free(&path).unwrap().is_none());
-        drop(second);
+        Lock::wait(&path, out).unwrap();
         let _folder = Lock::folder(dir.path(), out).unwrap();
         assert!(File::open(dir.path()).unwrap().try_lock().is_err());
     }
