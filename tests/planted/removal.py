@@ -180,7 +180,7 @@ BUGS = [
      "        if !answer.ok() {\n            let doing = \"keep its commit", "        if !answer.ok() && !BUG {\n            let doing = \"keep its commit",
      "remove::no_answer::one_whose_branch"),
     ("call commits lost that could not be kept again", "src/lifecycle/trash/restore.rs",
-     "            if !journal.kept.as_ref().map_or", "            if !BUG && !journal.kept.as_ref().map_or",
+     "            if !has.contains(&false) {", "            if !BUG && !has.contains(&false) {",
      "remove::no_answer::a_restore_that_cannot_keep"),
     ("leave one in the trash whose index git cannot read", "src/lifecycle/trash/restore.rs",
      "        if !item.journal.holds.iter().any(unknown) {\n", "        if BUG || !item.journal.holds.iter().any(unknown) {\n",

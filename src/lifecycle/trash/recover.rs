@@ -98,11 +98,8 @@ impl Trash<'_> {
             (Stage::Removing, Some(private)) => {
                 let Some(pin) = Pin::read(private) else { return Ok(false) };
                 let head = held::head_commit(&self.git, private)?;
-                let mut journal = journal.clone();
-                if head.is_some() && head != journal.head {
-                    journal.head = head;
-                    journal.kept = self.keep_again(item, private)?.kept;
-                }
+                let head = head.or_else(|| journal.head.clone());
+                let journal = Journal { head, ..journal.clone() };
                 self.complete_removal(&pin, &journal, private, None)?;
             }
             (Stage::Restoring(_), Some(private)) if there => {

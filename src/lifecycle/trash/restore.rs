@@ -105,7 +105,7 @@ impl Trash<'_> {
             kept::renew(&self.git, &self.repo.common, commit, id)?;
         }
         let kept = kept::keep(&self.git, self.repo, &held, head, id)?.commit;
-        Ok(Journal { kept, fingerprint, reftable, refs, ..item.journal.clone() })
+        Ok(Journal { kept, reftable, refs, fingerprint, ..item.journal.clone() })
     }
 
     /// Whether a private git dir is exactly as the removal left it.
