@@ -165,4 +165,7 @@ BUGS = [
      "    match answer.ok() {\n        true => Ok(()),\n        false => Err(Error::Git { doing: DOING.into(), why: answer.why() }),",
      "    match BUG || answer.ok() {\n        true => Ok(()),\n        false => Err(Error::Git { doing: DOING.into(), why: answer.why() }),",
      "new::changes::where_git_cannot_take"),
+    ("seal a spare without the modes of its folders", "src/lifecycle/spare/seal.rs",
+     "    stat.st_mode.hash(hash);\n", "    if !BUG {\n        stat.st_mode.hash(hash);\n    }\n",
+     "spares::upkeep::one_with_a_folder_of_another"),
 ]

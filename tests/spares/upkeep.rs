@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::fixture::Test;
-use crate::fixture::files::{names_in, tree, write};
+use crate::fixture::files::{chmod, names_in, tree, write};
 use crate::fixture::process::Sleeper;
 use crate::fixture::spares::{Spares, entry, same_as_without};
 
@@ -63,6 +63,20 @@ fn one_with_an_edit_in_a_folder_is_neither_taken_nor_deleted() {
     spares.git(&["config", "sandbox.spares", "0"]);
     spares.tend();
     assert_eq!(fs::read_to_string(&file).unwrap(), "two\n");
+}
+
+/// Git would see nothing of it.
+#[test]
+fn one_with_a_folder_of_another_mode_is_not_taken() {
+    let test = Test::new();
+    test.commit(&test.app(), "dir/file", "one\n");
+    let spares = Spares::of(test, 1);
+    let folder = spares.only().join("dir");
+    chmod(&folder, 0o710);
+    assert!(!spares.takes(&["fix"]));
+    let mode = fs::metadata(spares.at("fix/dir")).unwrap().permissions();
+    assert_ne!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o710);
+    assert!(folder.join("file").exists());
 }
 
 #[test]
