@@ -151,7 +151,8 @@ fn say(ended: usize, place: &str, out: Out) {
 }
 
 /// TERM, then KILL what is left after the timeout; how many there were. A runner ends with its
-/// command and is waited for; one that has none yet gets the TERM for it, once, and passes it on.
+/// command and is waited for, three seconds longer; one that has none yet gets the TERM for it, once, and
+/// passes it on.
 fn end(first: Started, started: impl Fn() -> Started, timeout: Duration) -> Result<usize> {
     let count = first.commands.len() + first.starting.len();
     if count == 0 {
@@ -167,9 +168,15 @@ fn end(first: Started, started: impl Fn() -> Started, timeout: Duration) -> Resu
     let mut left = first;
     while !left.is_empty() {
         tell_once(&left.starting);
+        let kill = |users: &[User]| {
+            users.iter().filter_map(|user| user.pid).for_each(|pid| signal(pid, Signal::KILL));
+        };
         if start.elapsed() >= timeout {
-            let stubborn = left.commands.iter().chain(&left.starting);
-            stubborn.filter_map(|user| user.pid).for_each(|pid| signal(pid, Signal::KILL));
+            kill(&left.commands);
+        }
+        // Its command may just have ended, and it is about to write down how.
+        if start.elapsed() >= timeout + Duration::from_secs(3) {
+            kill(&left.starting);
         }
         if start.elapsed() >= timeout + Duration::from_secs(5) {
             return Err(Error::Git {
