@@ -350,3 +350,19 @@ fn stop_ends_what_was_suspended() {
     gone(pid);
     assert!(matches!(ended(child).status.code(), Some(137 | 143)));
 }
+
+#[test]
+fn who_waits_for_a_command_that_is_killed_writes_down_how_it_ended() {
+    let (lab, _) = Lab::with_box();
+    let (runner, pid) = run_box(&lab, &trapping(&lab, "''"));
+    // It comes to nothing before the command is gone.
+    signal(runner.id(), Signal::STOP);
+    let mut stop = lab.start(&["stop", "--timeout", "1", "box"]);
+    gone(pid);
+    // Meanwhile `stop` looks many times, and must not end it.
+    std::thread::sleep(Duration::from_millis(300));
+    signal(runner.id(), Signal::CONT);
+    assert_eq!(stop.wait().unwrap().code(), Some(0));
+    assert_eq!(ended(runner).status.code(), Some(137));
+    assert_eq!(lab.json(&["show", "box", "--json"])["run"]["exit"], 137);
+}
