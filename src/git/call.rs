@@ -252,11 +252,12 @@ impl Call<'_> {
         self.spawn(stdin)
     }
 
-    /// Pipes input of ours through it and then through another call. Returns the last one's stdout.
-    pub fn pipe(self, input: String, next: &Call) -> Result<Vec<u8>> {
+    /// Pipes input of ours through it and then through another call. The answer has the last one's
+    /// stdout, and is a failure where either failed.
+    pub fn pipe(self, input: String, next: &Call) -> Result<Answer> {
         let both = self.expression()?.stdin_bytes(input).pipe(next.expression()?);
-        let output = both.stdout_capture().stderr_null().run().doing(|| "start git".into())?;
-        Ok(output.stdout)
+        let run = both.stdout_capture().stderr_capture();
+        Ok(run.run().doing(|| "start git".into())?.into())
     }
 
     /// Runs it with input of ours.

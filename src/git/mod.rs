@@ -106,11 +106,12 @@ impl Git {
     }
 
     /// The patch of each commit; lines are `<commit>` or `<commit> <parent>`. Commits that change
-    /// nothing have none.
+    /// nothing have none, nor has any where git fails: a diff that is cut off is another patch.
     pub fn patch_ids(&self, lines: String) -> Result<HashMap<String, String>> {
         let words = ["diff-tree", "--stdin", "-p", "--no-ext-diff", "--no-textconv", "--no-color"];
         let (diffs, ids) = (self.look(words), self.look(["patch-id", "--stable"]));
-        Ok(porcelain::patch_ids(&diffs.pipe(lines, &ids)?))
+        let answer = diffs.pipe(lines, &ids)?;
+        Ok(if answer.ok() { porcelain::patch_ids(&answer.stdout) } else { HashMap::new() })
     }
 
     /// Runs a hook of the user's as `git worktree add` would: in the new worktree, no `GIT_DIR`,

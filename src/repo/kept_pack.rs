@@ -74,8 +74,11 @@ pub fn keep(git: &Git, repo: &Repo, held: &Held, commit: Option<&str>, id: &str)
     }
     let mark = format!("--keep={}", mark(id));
     let index = git.look(["index-pack", "--stdin", &mark]);
-    git.look(["pack-objects", "--stdout", "--quiet"]).pipe(objects, &index)?;
-    Ok(())
+    let packed = git.look(["pack-objects", "--stdout", "--quiet"]).pipe(objects, &index)?;
+    match packed.ok() {
+        true => Ok(()),
+        false => Err(Error::Git { doing: KEEP.into(), why: packed.why() }),
+    }
 }
 
 /// Keeps every pack that is there for `id` too. A pack that another program keeps is left alone.

@@ -289,3 +289,27 @@ fn two_hundred_branches_take_as_many_processes_as_ten() {
     }
     assert_eq!(counts[0], counts[1]);
 }
+
+/// What is left of the diff is the patch of another commit.
+#[test]
+fn a_diff_that_git_does_not_complete_is_not_compared() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    for folder in [&path, &test.app()] {
+        write(&folder.join("a"), "mine\n");
+    }
+    test.git(&["commit", "--quiet", "--all", "-m", "a half"]);
+    write(&path.join("b"), "mine\n");
+    test.git_in(&path, &["add", "--all"]);
+    test.git_in(&path, &["commit", "--quiet", "-m", "both"]);
+    let tip = test.git(&["rev-parse", "box"]);
+    let git = test.fake_git(
+        "case \" $* \" in *' diff-tree --stdin -p '*) ;; *) exec \"$GIT\" \"$@\" ;; esac\n\
+         \"$GIT\" \"$@\" | awk '/^diff --git a.b / { cut = 1 } /^[0-9a-f]+$/ { cut = 0 } !cut'\n\
+         exit 128",
+    );
+    let run = test.program(&test.app(), &["rm", "--delete-branch", "box"]).env("PATH", git);
+    assert_eq!(run.output().status.code(), Some(1));
+    assert_eq!(test.git(&["rev-parse", "box"]), tip);
+    assert!(!path.exists());
+}

@@ -438,3 +438,109 @@ fn what_only_the_log_of_a_private_ref_names_is_kept() {
         assert_eq!(test.git_in(&path, &["rev-parse", "refs/worktree/mine@{2}"]), commits[0]);
     }
 }
+
+/// A repository whose fetches can delete every ref, with a sandbox `box` and all of its objects in one
+/// pack. Returns the pack, too.
+fn fetched_over() -> (Test, PathBuf, PathBuf) {
+    let test = repository(Format::Files).unwrap();
+    test.git(&["config", "--add", "remote.copy.fetch", "+refs/*:refs/*"]);
+    let path = test.new_sandbox(&["box"]);
+    commit(&test, &path, "b", "on its branch\n");
+    let pack = pack_of(&test);
+    (test, path, pack)
+}
+
+/// `rm` with this PATH says so, and leaves everything as it was.
+#[track_caller]
+fn is_refused(test: &Test, path: &Path, git: &str, said: &str) {
+    let before = state(test, path);
+    let run = test.program(&test.app(), &["rm", "--force", "box"]);
+    run.env("PATH", git).stderr(said).code(1);
+    same(&state(test, path), &before);
+    assert_eq!(kept(test), "");
+    assert!(trashed(test).is_empty());
+}
+
+#[test]
+fn a_pack_that_two_removed_sandboxes_need_is_kept_for_the_second_alone() {
+    let (test, path, pack) = fetched_over();
+    test.new_sandbox(&["other"]);
+    let head = test.git_in(&path, &["rev-parse", "HEAD"]);
+    succeeds(test.run(&["rm", "--force", "other"]));
+    succeeds(test.run(&["rm", "--force", "box"]));
+    succeeds(reap(&test, 0, &["--purge", "other"]));
+    let keep = fs::read_to_string(pack.with_extension("keep")).unwrap();
+    assert!(keep.starts_with("git-sandbox: box-") && keep.lines().count() == 1, "{keep}");
+    // As a fetch does that finds no such branch on the other side.
+    test.git(&["update-ref", "-d", "refs/heads/box"]);
+    test.git(&["update-ref", "-d", &kept(&test)]);
+    cleaned(&test);
+    assert_eq!(test.git(&["cat-file", "-t", &head]), "commit");
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), head);
+    assert_eq!(fs::read_to_string(path.join("b")).unwrap(), "on its branch\n");
+}
+
+#[test]
+fn where_it_cannot_be_told_who_keeps_a_pack_nothing_is_removed() {
+    let (test, path, pack) = fetched_over();
+    let keep = pack.with_extension("keep");
+    fs::create_dir(&keep).unwrap();
+    let said = format!("error: cannot read '{}': it is not a plain file\n", keep.display());
+    is_refused(&test, &path, &std::env::var("PATH").unwrap(), &said);
+    assert!(keep.is_dir());
+    fs::remove_dir(&keep).unwrap();
+    succeeds(test.run(&["rm", "--force", "box"]));
+    assert!(!path.exists() && keep.is_file());
+}
+
+#[test]
+fn where_a_pack_cannot_be_kept_nothing_is_removed() {
+    let (test, path, pack) = fetched_over();
+    let keep = pack.with_extension("keep");
+    // In the way of the file that is written first.
+    let block = pack.with_extension("keep.new");
+    fs::create_dir(&block).unwrap();
+    let said = format!("error: cannot write '{}': is a directory\n", keep.display());
+    is_refused(&test, &path, &std::env::var("PATH").unwrap(), &said);
+    assert!(!keep.exists());
+    fs::remove_dir(&block).unwrap();
+    succeeds(test.run(&["rm", "--force", "box"]));
+    assert!(!path.exists() && keep.is_file());
+}
+
+#[test]
+fn where_a_mirror_cannot_pack_what_only_it_holds_nothing_is_removed() {
+    // The one that writes the pack, or the one that reads the objects for it, after all of them.
+    for fails in ["index-pack '*) cat >/dev/null", "pack-objects '*) \"$GIT\" \"$@\""] {
+        let test = repository(Format::Files).unwrap();
+        test.git(&["config", "remote.copy.mirror", "true"]);
+        let (path, lost, blob) = with_work(&test);
+        let git = test.fake_git(&format!(
+            "case \" $* \" in *' {fails}; echo broken >&2; exit 128 ;; esac\n\
+             exec \"$GIT\" \"$@\""
+        ));
+        let said = "error: cannot keep what only it holds in a pack: broken\n";
+        is_refused(&test, &path, &git, said);
+        succeeds(test.run(&["rm", "--force", "box"]));
+        test.git(&["update-ref", "-d", &kept(&test)]);
+        cleaned(&test);
+        for id in [&lost, &blob] {
+            test.git(&["cat-file", "-e", id]);
+        }
+    }
+}
+
+/// A push deletes nothing here: git may go on to repack what is there.
+#[test]
+fn a_mirror_that_is_only_pushed_to_leaves_packs_that_are_there_to_git() {
+    let test = repository(Format::Files).unwrap();
+    test.git(&["config", "remote.copy.mirror", "true"]);
+    let pack = pack_of(&test);
+    let (_, _, blob) = with_work(&test);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    assert!(pack.exists() && !pack.with_extension("keep").exists());
+    test.git(&["update-ref", "-d", &kept(&test)]);
+    cleaned(&test);
+    test.git(&["cat-file", "-e", &blob]);
+}
