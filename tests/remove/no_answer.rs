@@ -163,3 +163,29 @@ fn one_with_an_index_that_git_cannot_read_comes_back_after_its_user_went_on_in_t
     );
     assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "mine\n");
 }
+
+#[test]
+fn one_whose_commits_cannot_be_kept_stays() {
+    let (test, path, head) = detached();
+    let git = test.fake_git(
+        "case \" $* \" in *' update-ref refs/sandbox/kept/'*) echo broken >&2; exit 128 ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    refuses(&test, &path, &["--force"], git, "error: cannot keep what only it holds: broken\n");
+    assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), head);
+}
+
+#[test]
+fn one_without_a_commit_and_without_an_index_goes_and_comes_back() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    test.git_in(&path, &["switch", "--quiet", "--orphan", "later"]);
+    fs::remove_file(private_anywhere(&test.app(), "box").join("index")).unwrap();
+    write(&path.join("mine"), "mine\n");
+    succeeds(test.run(&["rm", "--force", "box"]));
+    assert_eq!(fs::read_to_string(only_one(&test).join("tree/mine")).unwrap(), "mine\n");
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(fs::read_to_string(path.join("mine")).unwrap(), "mine\n");
+    assert_eq!(test.git_in(&path, &["symbolic-ref", "HEAD"]), "refs/heads/later");
+    assert!(trashed(&test).is_empty());
+}

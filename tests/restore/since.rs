@@ -8,9 +8,9 @@ use crate::fixture::diff::same;
 use crate::fixture::files::write;
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::run::succeeds;
-use crate::fixture::state::{entry, kept, private_anywhere, state};
+use crate::fixture::state::{entry, is_registered, kept, private_anywhere, state};
 use crate::fixture::trash::{only_one, trashed};
-use crate::fixture::work::commit;
+use crate::fixture::work::{commit, submodule};
 
 const RESTORED: &str = "restored 'box'\n";
 const MOVED: &str = "restored 'box'\nHEAD is detached: branch 'box' has moved since\n";
@@ -235,6 +235,7 @@ fn a_rebase_that_was_ended_in_the_trash_stays_ended() {
 /// Lets the repository keep its refs in another format; false where this git cannot.
 fn migrated(test: &Test, format: &str) -> bool {
     // Early versions migrate no reflogs.
+    test.git(&["config", "core.logAllRefUpdates", "false"]);
     for logs in [".git/logs", ".git/worktrees"] {
         let _ = fs::remove_dir_all(test.app().join(logs));
     }
@@ -306,4 +307,126 @@ fn from_outside_of_a_repository_that_was_moved_all_of_it_comes_back() {
         assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "box");
         test.run_in(&moved, &["doctor"]).stderr("all is well\n").ok();
     }
+}
+
+#[test]
+fn a_rebase_that_was_begun_in_the_trash_keeps_its_own_branch() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    commit(&test, &path, "a", "mine\n");
+    let ours = test.git_in(&path, &["rev-parse", "HEAD"]);
+    let theirs = test.commit(&test.app(), "a", "theirs\n");
+    let stops = |folder: &PathBuf| {
+        let rebase = test.command("git", folder).args(["rebase", "main"]).output().unwrap();
+        assert_eq!(rebase.status.code(), Some(1));
+    };
+    stops(&path);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let tree = only_one(&test).join("tree");
+    test.git_in(&tree, &["rebase", "--quit"]);
+    test.git_in(&tree, &["reset", "--quiet", "--hard", &ours]);
+    test.git_in(&tree, &["switch", "--quiet", "--create", "other"]);
+    stops(&tree);
+    succeeds(test.run(&["restore", "box"]));
+    let name = entry(&test, &path).join("rebase-merge/head-name");
+    assert_eq!(fs::read_to_string(name).unwrap(), "refs/heads/other\n");
+    test.git_in(&path, &["reset", "--quiet", "--hard"]);
+    test.git_in(&path, &["rebase", "--skip"]);
+    assert_eq!(test.git(&["rev-parse", "box", "other"]), format!("{ours}\n{theirs}"));
+}
+
+#[test]
+fn one_whose_submodule_cannot_be_told_stays_in_the_trash() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    submodule(&test, &path);
+    write(&path.join("sub/file"), "edited\n");
+    let before = state(&test, &path);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let lock = private_anywhere(&test.app(), "box").join("modules/sub/config.lock");
+    write(&lock, "");
+    let output = test.run(&["restore", "box"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: cannot reconnect a submodule: "), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    let tree = only_one(&test).join("tree");
+    assert_eq!(fs::read_to_string(tree.join("sub/file")).unwrap(), "edited\n");
+    assert!(!path.exists());
+    fs::remove_file(lock).unwrap();
+    comes_back(&test, RESTORED);
+    same(&state(&test, &path), &before);
+}
+
+/// A repository that keeps its refs in other formats since `box` was removed, which had a ref of its own.
+/// None where this git cannot.
+fn in_other_formats(ways: &[&str]) -> Option<(Test, PathBuf, String)> {
+    let test = repository(Format::Files)?;
+    let path = test.new_sandbox(&["box"]);
+    commit(&test, &path, "b", "mine\n");
+    test.git_in(&path, &["update-ref", "refs/worktree/mine", "HEAD"]);
+    let mine = test.git_in(&path, &["rev-parse", "HEAD"]);
+    test.git_in(&path, &["reset", "--quiet", "--hard", "HEAD~"]);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    for (number, way) in ways.iter().enumerate() {
+        if number > 0 {
+            // It is looked at on the way.
+            succeeds(test.run(&["reap"]));
+        }
+        if !migrated(&test, way) {
+            return None;
+        }
+    }
+    Some((test, path, mine))
+}
+
+#[test]
+fn one_whose_own_refs_cannot_be_brought_back_stays_in_the_trash() {
+    for ways in [&["reftable"][..], &["reftable", "files"]] {
+        let Some((test, path, mine)) = in_other_formats(ways) else { return };
+        let git = test.fake_git(
+            "case \" $* \" in *' refs/worktree/mine '*) echo broken >&2; exit 128 ;; esac\n\
+             exec \"$GIT\" \"$@\"",
+        );
+        let run = test.program(&test.app(), &["restore", "box"]).env("PATH", git);
+        run.stderr("error: cannot bring its refs back: broken\n").code(1);
+        assert!(!path.exists() && only_one(&test).join("tree/a").exists());
+        comes_back(&test, RESTORED);
+        assert_eq!(test.git_in(&path, &["rev-parse", "refs/worktree/mine"]), mine);
+        assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "box");
+    }
+}
+
+#[test]
+fn a_ref_of_its_own_that_names_nothing_does_not_stop_a_restore_after_a_migration() {
+    let Some((test, path, mine)) = in_other_formats(&["reftable"]) else { return };
+    let gone = "0123456789".repeat(4);
+    let private = private_anywhere(&test.app(), "box");
+    write(&private.join("refs/worktree/gone"), &format!("{gone}\n"));
+    comes_back(&test, RESTORED);
+    assert_eq!(test.git_in(&path, &["rev-parse", "refs/worktree/mine"]), mine);
+    let there = entry(&test, &path).join("refs/worktree/gone");
+    assert_eq!(fs::read_to_string(there).unwrap(), format!("{gone}\n"));
+}
+
+/// As after a crash at the end of a restore, with files in the trash that nobody knows of.
+#[test]
+fn files_in_the_trash_of_one_that_is_back_are_not_forgotten() {
+    for step in 1..20 {
+        let (test, tree, _) = removed();
+        assert!(test.run(&["restore", "box"]).crashes_at(step), "it came to its end");
+        let journal = tree.with_file_name("journal.json");
+        if !is_registered(&test.app(), "box") {
+            continue;
+        }
+        assert!(journal.exists() && !tree.exists());
+        write(&tree.join("mine"), "mine\n");
+        let output = test.run(&["new", "next"]).output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains("is damaged: its journal and git do not agree\n"), "{said}");
+        assert!(output.status.success() && journal.exists());
+        assert_eq!(fs::read_to_string(tree.join("mine")).unwrap(), "mine\n");
+        assert_eq!(fs::read_to_string(test.at("box").join("a")).unwrap(), "edited\n");
+        return;
+    }
+    panic!("it never came so far");
 }

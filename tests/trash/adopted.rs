@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::fixture::Test;
 use crate::fixture::files::{chmod, write};
 use crate::fixture::run::succeeds;
-use crate::fixture::state::{entry, private};
+use crate::fixture::state::{entry, kept, private, private_anywhere};
 use crate::fixture::time::{after, set_time};
 use crate::fixture::trash::{only_one, trashed};
 
@@ -131,4 +131,97 @@ fn while_the_vault_cannot_be_read_a_private_git_dir_is_not_forgotten() {
     test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
     assert_eq!(test.git_in(&path, &["show", ":staged"]), "staged");
     assert_eq!(fs::read_to_string(path.join("staged")).unwrap(), "staged\n");
+}
+
+/// It is adopted by the next command whose way is clear, and comes back whole.
+#[track_caller]
+fn is_adopted_later(test: &Test, path: &std::path::Path) {
+    succeeds(test.run(&["new", "later"]));
+    let head = fs::read_to_string(private_anywhere(&test.app(), "box").join("HEAD")).unwrap();
+    assert_eq!(head.trim_end(), test.git(&["rev-parse", "box"]));
+    test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+    assert_eq!(test.git_in(path, &["branch", "--show-current"]), "box");
+    assert_eq!(test.git_in(path, &["show", ":staged"]), "staged");
+    assert_eq!(fs::read_to_string(path.join("staged")).unwrap(), "staged\n");
+    assert!(trashed(test).is_empty());
+}
+
+/// A command with a git that fails at these words says so, and goes on with its own work.
+#[track_caller]
+fn fails_at(test: &Test, words: &str, said: &str) {
+    let git = test.fake_git(&format!(
+        "case \" $* \" in *' {words} '*) echo broken >&2; exit 128 ;; esac\nexec \"$GIT\" \"$@\""
+    ));
+    let said = format!(
+        "warning: an interrupted removal or restore is still there: {said}: broken\n\
+         created sandbox 'next': new branch 'next' from 'main'\n"
+    );
+    let run = test.program(&test.app(), &["new", "next"]).env("PATH", git);
+    run.stdout("$ROOT/next\n").stderr(&said).ok();
+    assert_eq!(fs::read_to_string(only_one(test).join("tree/staged")).unwrap(), "staged\n");
+}
+
+#[test]
+fn one_whose_staged_files_cannot_be_read_is_adopted_later() {
+    let (test, path, entry) = orphan();
+    fails_at(&test, "diff-index --cached --raw", "cannot read what is staged");
+    assert!(only_one(&test).join("dot-git").is_file() && entry.join("HEAD").is_file());
+    is_adopted_later(&test, &path);
+}
+
+/// On its branch in the trash, it would move that with every commit.
+#[test]
+fn one_whose_head_cannot_be_detached_is_adopted_later() {
+    let (test, path, entry) = orphan();
+    fails_at(&test, "update-ref --no-deref -m git sandbox: removed HEAD", "cannot detach HEAD");
+    assert!(entry.join("HEAD").is_file());
+    is_adopted_later(&test, &path);
+}
+
+/// Without a pin nothing would lead from its private git dir to its files.
+#[test]
+fn one_that_cannot_be_pinned_is_adopted_later() {
+    let (test, path, entry) = orphan();
+    // In the way of the file that is written first.
+    fs::create_dir(entry.join("locked.new")).unwrap();
+    let said = format!(
+        "warning: an interrupted removal or restore is still there: cannot write '{}': \
+         is a directory\n\
+         created sandbox 'next': new branch 'next' from 'main'\n",
+        entry.join("locked").display()
+    );
+    test.run(&["new", "next"]).stdout("$ROOT/next\n").stderr(&said).ok();
+    assert!(only_one(&test).join("dot-git").is_file() && entry.join("HEAD").is_file());
+    fs::remove_dir(entry.join("locked.new")).unwrap();
+    is_adopted_later(&test, &path);
+}
+
+/// The trash of the other item is on a disk that is away.
+#[test]
+fn a_private_git_dir_that_is_pinned_for_another_item_is_not_its_own() {
+    let (test, _, entry) = orphan();
+    let at = test.home.join("disk/.trash/other-1");
+    let pin = serde_json::json!({ "id": "other-1", "at": at });
+    let pin = format!("git-sandbox: trashed {pin}\n");
+    write(&entry.join("locked"), &pin);
+    let head = fs::read_to_string(entry.join("HEAD")).unwrap();
+    let made = "created sandbox 'next': new branch 'next' from 'main'\n";
+    test.run(&["new", "next"]).stdout("$ROOT/next\n").stderr(made).ok();
+    let item = only_one(&test);
+    assert!(item.join("dot-git").is_file());
+    assert_eq!(fs::read_to_string(item.join("tree/staged")).unwrap(), "staged\n");
+    assert_eq!(fs::read_to_string(entry.join("HEAD")).unwrap(), head);
+    assert_eq!(fs::read_to_string(entry.join("locked")).unwrap(), pin);
+    assert_eq!(kept(&test), "");
+}
+
+#[test]
+fn one_whose_files_were_deleted_in_the_trash_is_not_adopted() {
+    let (test, path, entry) = orphan();
+    let item = only_one(&test);
+    fs::remove_dir_all(item.join("tree")).unwrap();
+    let made = "created sandbox 'next': new branch 'next' from 'main'\n";
+    test.run(&["new", "next"]).stdout("$ROOT/next\n").stderr(made).ok();
+    assert!(item.join("dot-git").is_file() && !path.exists());
+    assert!(entry.join("HEAD").is_file() && !entry.join("locked").exists());
 }

@@ -181,3 +181,16 @@ fn one_whose_head_is_a_symlink_is_removed_and_comes_back() {
     succeeds(&test, &["restore", "box"]);
     assert_eq!(test.git_in(&path, &["status", "--porcelain", "--branch"]), "## box\n?? new");
 }
+
+#[test]
+fn a_journal_that_cannot_be_read_is_told_of_once() {
+    let test = repository(Format::Files).unwrap();
+    detached(&test);
+    succeeds(&test, &["rm", "--force", "box"]);
+    let folder = trashed(&test).remove(0);
+    fs::write(folder.join("journal.json"), "{").unwrap();
+    let output = test.run(&["restore"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("warning: ").count(), 1, "{said}");
+    assert_eq!(fs::read_to_string(folder.join("tree/b")).unwrap(), "staged\n");
+}

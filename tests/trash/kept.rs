@@ -544,3 +544,20 @@ fn a_mirror_that_is_only_pushed_to_leaves_packs_that_are_there_to_git() {
     cleaned(&test);
     test.git(&["cat-file", "-e", &blob]);
 }
+
+/// It has a ref of its own beside the one of its sandbox.
+#[test]
+fn a_tag_that_is_kept_is_not_taken_for_a_sandbox_of_another_root() {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    test.git_in(&path, &["tag", "-a", "-m", "mine", "mine"]);
+    test.git_in(&path, &["update-ref", "refs/worktree/mine", "refs/tags/mine"]);
+    test.git_in(&path, &["tag", "-d", "mine"]);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    assert_eq!(kept(&test).lines().filter(|name| name.ends_with(".tag0")).count(), 1);
+    let output = test.run(&["restore"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!said.contains("another root"), "{said}");
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.git_in(&path, &["cat-file", "-t", "refs/worktree/mine"]), "tag");
+}

@@ -3,6 +3,7 @@
 mod adopted;
 mod asked;
 mod entries;
+mod failing_vault;
 mod kept;
 mod kept_again;
 mod meanwhile;

@@ -10,7 +10,7 @@ use crate::fixture::mount::{Mount, alone};
 use crate::fixture::process::Sleeper;
 use crate::fixture::reap::{nothing, summary};
 use crate::fixture::run::{succeeds, without_power};
-use crate::fixture::state::{private, state};
+use crate::fixture::state::{private, private_anywhere, state};
 use crate::fixture::time::{after, set_time, set_times};
 use crate::fixture::trash::{id_of, only_one, trashed, wait_for_trash};
 use crate::fixture::work::commit;
@@ -541,4 +541,101 @@ fn what_a_deleted_repository_put_away_comes_back_as_a_plain_folder() {
         assert_eq!(rows[0]["place"], "vault");
         assert_eq!(rows.as_array().unwrap().len(), 1);
     }
+}
+
+/// By the real clock, in which the times of folders change by themselves, it is always long ago.
+#[test]
+fn a_plain_folder_that_came_back_counts_as_used_when_it_did() {
+    let lost = Lost::new();
+    succeeds(lost.reap(20_000, &[]));
+    let restore = lost.test.run_in(&lost.test.home, &["restore", "--all", "fix"]);
+    succeeds(restore.env("GIT_SANDBOX_NOW", after(20_001)));
+    lost.stays(20_001 + 89);
+    succeeds(lost.reap(20_001 + 95, &[]));
+    assert!(!lost.path.exists());
+    let item = only_one(&lost.test);
+    assert_eq!(fs::read_to_string(item.join("tree/sub/deep")).unwrap(), "mine\n");
+}
+
+/// Of its own repository, which has lost its private git dir.
+#[test]
+fn a_plain_folder_that_came_back_to_its_repository_counts_as_used_when_it_did() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("mine"), "mine\n");
+    succeeds(test.run(&["rm", "--force", "box"]));
+    fs::remove_dir_all(private_anywhere(&test.app(), "box")).unwrap();
+    succeeds(test.run(&["restore", "box"]).env("GIT_SANDBOX_NOW", after(20_000)));
+    let reap = |days| {
+        let run = test.run_in(&test.home, &["reap", "--all"]);
+        succeeds(run.env("GIT_SANDBOX_NOW", after(days)));
+    };
+    reap(20_000 + 89);
+    assert_eq!(fs::read_to_string(path.join("mine")).unwrap(), "mine\n");
+    reap(20_000 + 95);
+    assert!(!path.exists());
+    assert_eq!(fs::read_to_string(only_one(&test).join("tree/mine")).unwrap(), "mine\n");
+}
+
+#[test]
+fn a_crash_at_any_step_of_bringing_an_orphan_back_loses_nothing() {
+    for step in 1..20 {
+        let lost = Lost::new();
+        let before = tree(&lost.path, &[]);
+        lost.goes(94, 94);
+        let home = &lost.test.home;
+        let restore = || lost.test.run_in(home, &["restore", "--all", "fix"]);
+        if !restore().crashes_at(step) {
+            assert!(step > 2, "only {step} steps");
+            return;
+        }
+        succeeds(lost.reap(95, &[]));
+        if !lost.path.exists() {
+            assert!(only_one(&lost.test).join("dot-git").is_file(), "step {step}");
+            succeeds(restore());
+        }
+        same(&tree(&lost.path, &[]), &before);
+        assert!(trashed(&lost.test).is_empty(), "step {step}");
+    }
+    panic!("more than 20 steps");
+}
+
+/// What one repository has of its items says nothing about those of another.
+#[test]
+fn an_orphan_is_found_beside_a_repository_with_removed_sandboxes_of_its_own() {
+    let lost = Lost::new();
+    let test = &lost.test;
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("file"), "edited\n");
+    succeeds(test.run(&["rm", "--force", "box"]));
+    succeeds(lost.reap(10, &[]));
+    succeeds(lost.reap(94, &["--purge", "box"]));
+    succeeds(lost.reap(95, &[]));
+    assert!(!lost.path.exists());
+    let keep = test.new_sandbox(&["keep"]);
+    let listed = test.run_in(&test.home, &["restore", "--all", "--names"]);
+    listed.stdout("fix\nfix-ID\n").ok();
+    succeeds(test.run_in(&test.home, &["restore", "--all", "fix"]));
+    assert_eq!(fs::read_to_string(lost.path.join("sub/deep")).unwrap(), "mine\n");
+    assert!(keep.join("file").exists());
+}
+
+/// It is its repository's again, before any command has adopted it.
+#[test]
+fn an_orphan_whose_repository_is_back_is_listed_once() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join("mine"), "mine\n");
+    test.new_sandbox(&["keep"]);
+    set_times(&path, 0);
+    let entry = private(&test.app(), "box");
+    fs::rename(test.app(), test.home.join("away")).unwrap();
+    let run = test.run_in(&test.home, &["reap", "--all"]);
+    succeeds(run.env("GIT_SANDBOX_NOW", after(400)));
+    fs::rename(test.home.join("away"), test.app()).unwrap();
+    assert!(!path.exists() && entry.exists());
+    let listed = test.run_in(&test.home, &["restore", "--all", "--json"]).output();
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let names: Vec<_> = listed.as_array().unwrap().iter().map(|item| &item["name"]).collect();
+    assert_eq!(names, ["box", "keep"]);
 }

@@ -172,6 +172,11 @@ mod tests {
         assert_eq!(edited.settle(file("tree/b", 'b')), Some(file("tree/b", 'b')));
         assert_eq!(edited.rest().collect::<Vec<_>>(), [file("tree/c", 'a')]);
 
+        let mut apart = before(&old[..2]);
+        assert_eq!(apart.settle(file("tree/a", 'a')), Some(file("tree/a", 'a')));
+        assert_eq!(apart.settle(file("tree/b", 'a')), Some(file("tree/b", 'a')));
+        assert_eq!(apart.rest().collect::<Vec<_>>(), []);
+
         let mut there = before(&old);
         assert_eq!(there.settle(file("tree/a", 'a')), Some(file("tree/a", 'a')));
         assert_eq!(there.rest().collect::<Vec<_>>(), old[1..]);

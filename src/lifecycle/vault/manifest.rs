@@ -341,6 +341,22 @@ mod tests {
     }
 
     #[test]
+    fn pieces_that_overlap_or_lead_out_of_the_file_are_refused() {
+        for (pieces, is_fine) in [
+            (vec![(0, 10), (10, 8990)], true),
+            (vec![(0, 10), (9, 1)], false),
+            (vec![(20, 10), (0, 10)], false),
+            (vec![(0, 10), (8999, 2)], false),
+            (vec![(u64::MAX, 2)], false),
+        ] {
+            let mut record = all().remove(1);
+            let Kind::File(contents) = &mut record.kind else { panic!("{record:?}") };
+            contents.pieces = Some(pieces);
+            assert_eq!(read(&written(&[record.clone()])).is_ok(), is_fine, "{record:?}");
+        }
+    }
+
+    #[test]
     fn fuzz_manifests() {
         let records = all();
         let real: Vec<Vec<u8>> =

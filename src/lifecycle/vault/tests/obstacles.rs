@@ -71,6 +71,23 @@ fn a_bare_repository_with_commits_stays() {
     nested(&world, "bare");
 }
 
+/// All of its commits are on a remote, and the index and HEAD of the worktree are nowhere else.
+#[test]
+fn a_bare_repository_that_another_folder_is_a_worktree_of_stays() {
+    let world = World::new();
+    git(&world.tree(), &["init", "-q", "--bare", "hub"]);
+    let hub = world.tree().join("hub");
+    git(&hub, &["remote", "add", "origin", world.app().to_str().unwrap()]);
+    git(&hub, &["fetch", "-q", "origin"]);
+    let linked = world.home.join("linked");
+    let words = ["worktree", "add", "-q", "--detach", linked.to_str().unwrap(), "origin/main"];
+    git(&hub, &words);
+    nested(&world, "hub");
+    assert_eq!(git(&linked, &["status", "--porcelain"]), "");
+    git(&hub, &["worktree", "remove", linked.to_str().unwrap()]);
+    world.round_trip();
+}
+
 #[test]
 fn a_pointer_to_a_git_dir_that_is_gone_is_a_file() {
     let world = World::new();
