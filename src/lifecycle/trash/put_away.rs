@@ -265,3 +265,29 @@ pub fn purge(item: &Item) -> Result<()> {
     }
     Journal::remove(&item.at)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_purge_deletes_no_git_dir_outside_of_the_folder_of_removed_ones() {
+        for (folder, goes) in [("sandbox", true), ("worktrees", false), ("modules", false)] {
+            let home = tempfile::tempdir().unwrap();
+            let at = home.path().join(".trash/x-0a1b2c3d");
+            let private = home.path().join("app/.git").join(folder).join("x-0a1b2c3d");
+            for made in [at.join(TREE), private.clone()] {
+                fs::create_dir_all(&made).unwrap();
+                fs::write(made.join("HEAD"), "mine\n").unwrap();
+            }
+            let journal = "{\"stage\": \"trashed\", \"id\": \"x-0a1b2c3d\", \"name\": \"x\", \
+                           \"from\": \"/r/app/x\", \"has_tree\": true, \"refs\": {}, \
+                           \"removed\": \"2026-01-31T12:00:00Z\", \"why\": \"by-hand\", \"holds\": []}";
+            let journal = Journal::parse(journal.as_bytes()).unwrap();
+            purge(&Item { at: at.clone(), private: Some(private.clone()), journal }).unwrap();
+            assert!(!at.exists(), "{folder}");
+            assert_eq!(private.join("HEAD").exists(), !goes, "{folder}");
+        }
+    }
+}
