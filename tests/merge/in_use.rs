@@ -1,11 +1,18 @@
 //! A process in the sandbox: its branch is merged, the sandbox stays, and the warning says why.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 
-use crate::fixture::files::write;
+use rustix::process::Signal;
+
+use super::crash::{MANY, crashes};
+use crate::fixture::built::program;
+use crate::fixture::files::{tree, write};
 use crate::fixture::merge::{PLACES, Scene, Target};
-use crate::fixture::process::Sleeper;
+use crate::fixture::process::{Sleeper, ended, is_suspended, signal, until};
+use crate::fixture::state::entry;
 
 const FORWARD: &str = "merged 'box' into 'dev': 2 commits, fast-forward\n";
 const REMOVED: &str = "removed 'box' (nothing to lose); undo with: git sandbox restore box-ID\n";
@@ -137,4 +144,47 @@ fn the_upkeep_that_a_commit_leaves_running_is_no_user() {
     scene.test.run(&["merge", "box"]).stderr(&format!("{how}{REMOVED}")).ok();
     drop(upkeep.stdin.take());
     assert!(upkeep.wait().unwrap().success());
+}
+
+/// A step at which the landing in the checkout of `dev` is half done and no process is in there.
+fn step_of_landing() -> u32 {
+    let half_done = |step: &u32| {
+        let scene = Scene::new(Target::Sandbox);
+        assert!(crashes(&scene, &["--keep"], *step), "it came to its end");
+        entry(&scene.test, &scene.dev.clone().unwrap()).join("index.lock").exists()
+    };
+    (1..MANY).find(half_done).unwrap()
+}
+
+#[test]
+fn a_target_that_a_commit_is_landed_in_is_not_removed() {
+    let scene = Scene::new(Target::Sandbox);
+    let (test, dev) = (&scene.test, scene.dev.clone().unwrap());
+    let mut command = test.command(program(), &test.app());
+    command.args(["merge", "box", "--keep"]).process_group(0);
+    command.env("GIT_SANDBOX_PAUSE_AT", step_of_landing().to_string());
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("it is about to write", || is_suspended(child.id()));
+    let before = tree(&dev, &[]);
+    let output = test.run(&["rm", "--force", "dev"]).output();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), tree(&dev, &[])), (Some(1), before), "{said}");
+    signal(child.id(), Signal::CONT);
+    assert!(ended(child).status.success());
+    assert_eq!(scene.commit("dev"), scene.commit("box"));
+    scene.is_clean();
+    scene.nothing_is_left();
+}
+
+#[test]
+fn a_hook_after_a_landing_in_the_main_checkout_may_make_a_sandbox() {
+    let scene = Scene::new(Target::Here);
+    let text = "unset $(git rev-parse --local-env-vars); cd \"$HOME/app\"\n\
+                timeout 30 git sandbox new other >\"$HOME/said\" 2>&1";
+    scene.test.script("app/.git/hooks/post-merge", text);
+    scene.test.run(&["merge", "box", "--keep"]).stderr(FORWARD).ok();
+    let wanted = "created sandbox 'other': new branch 'other' from 'dev'\n$ROOT/other\n";
+    let said = fs::read_to_string(scene.test.home.join("said")).unwrap();
+    assert_eq!(said, scene.test.expand(wanted));
+    assert!(scene.test.at("other/mine").exists());
 }

@@ -2,9 +2,12 @@
 
 use std::fs;
 
+use super::crash::next;
 use super::untouched::before_it_moves;
-use crate::fixture::files::write;
+use crate::fixture::files::{names_in, write};
 use crate::fixture::merge::{Scene, Target};
+use crate::fixture::mount::alone;
+use crate::fixture::work::submodule;
 
 const FORWARD: &str = "merged 'box' into 'dev': 3 commits, fast-forward\n";
 const MOVED: &str = "error: cannot merge 'box' into 'dev': it has moved meanwhile\n\
@@ -126,4 +129,121 @@ fn nothing_is_put_back_through_a_symlink() {
     let away = scene.test.home.join("away");
     assert_eq!(fs::read_to_string(away.join("c")).unwrap(), "changed\n");
     assert_eq!(fs::read_link(scene.test.app().join("dir")).unwrap().to_str(), Some("../away"));
+}
+
+#[test]
+fn the_folder_of_a_submodule_goes_again_unless_something_was_put_there() {
+    let named = "; in '$APP' these could not be put back: 'sub'\nhint: git -C $APP status\n";
+    for (what, left, inside) in
+        [("true", "hook\n", &[][..]), ("echo mine >sub/notes", named, &["notes"])]
+    {
+        let scene = Scene::new(Target::Here);
+        submodule(&scene.test, &scene.path);
+        is_taken_back(&scene, what, left);
+        let sub = scene.test.app().join("sub");
+        assert_eq!(
+            (sub.exists(), names_in(&sub)),
+            (!inside.is_empty(), inside.iter().map(ToString::to_string).collect())
+        );
+        assert!(!scene.test.app().join(".gitmodules").exists());
+    }
+}
+
+#[test]
+fn an_empty_folder_that_the_user_made_in_the_place_of_a_new_file_stays() {
+    let scene = Scene::new(Target::Here);
+    is_taken_back(&scene, "rm 'mine too' && mkdir 'mine too'", "hook\n");
+    assert!(scene.test.app().join("mine too").is_dir());
+    scene.is_clean();
+}
+
+#[test]
+fn a_file_that_the_user_has_put_back_already_is_not_named() {
+    let scene = Scene::new(Target::Here);
+    scene.test.commit(&scene.path, "a", "changed\n");
+    is_taken_back(&scene, "echo a >a", "hook\n");
+    assert_eq!(fs::read_to_string(scene.test.app().join("a")).unwrap(), "a\n");
+    scene.is_clean();
+}
+
+/// Such a file is none that the landing writes, whatever it holds.
+#[test]
+fn an_edit_of_a_file_that_is_staged_as_the_branch_has_it_stays() {
+    let scene = Scene::new(Target::Here);
+    let a = scene.test.app().join("a");
+    scene.test.commit(&scene.path, "a", "changed\n");
+    write(&a, "changed\n");
+    scene.test.git(&["add", "a"]);
+    write(&a, "chan");
+    is_taken_back(&scene, "true", "hook\n");
+    assert_eq!(fs::read_to_string(&a).unwrap(), "chan");
+    assert_eq!(scene.test.git(&["status", "--porcelain"]), "MM a");
+    assert_eq!(scene.test.git(&["show", ":a"]), "changed");
+}
+
+/// Nothing else can replace or remove a file that something is mounted on.
+fn mount_on(file: &str) -> String {
+    format!("mount --bind \"$HOME/app/{file}\" \"$HOME/app/{file}\"")
+}
+
+#[track_caller]
+fn unmount(scene: &Scene, file: &str) {
+    let mut command = scene.test.command("umount", &scene.test.app());
+    assert!(command.arg(file).status().unwrap().success());
+}
+
+#[test]
+fn a_file_that_cannot_be_removed_is_put_back_by_a_later_command() {
+    alone(|| {
+        let scene = Scene::new(Target::Here);
+        scene.test.commit(&scene.path, "a", "changed\n");
+        before_it_moves(&scene, &format!("{}; exit 1", mount_on("a")));
+        let before = scene.commit("dev");
+        let text = "error: cannot remove '$APP/a': device or resource busy\n";
+        scene.test.run(&["merge", "box"]).stderr(text).code(1);
+        assert_eq!(fs::read_to_string(scene.test.app().join("a")).unwrap(), "changed\n");
+        unmount(&scene, "a");
+        let undid = "undid an interrupted merge into 'dev' in '$APP'\n";
+        assert_eq!(next(&scene), scene.test.expand(undid));
+        assert_eq!(fs::read_to_string(scene.test.app().join("a")).unwrap(), "a\n");
+        assert_eq!(scene.commit("dev"), before);
+        scene.is_clean();
+        scene.nothing_is_left();
+        assert!(scene.path.join("mine").exists());
+    });
+}
+
+#[test]
+fn an_index_that_cannot_be_replaced_is_completed_by_a_later_command() {
+    alone(|| {
+        let scene = Scene::new(Target::Here);
+        before_it_moves(&scene, &mount_on(".git/index"));
+        let text = "error: cannot write '$APP/.git/index': device or resource busy\n";
+        scene.test.run(&["merge", "box"]).stderr(text).code(1);
+        assert_eq!(scene.commit("dev"), scene.commit("box"));
+        assert!(scene.path.join("mine").exists());
+        unmount(&scene, ".git/index");
+        let completed = "completed an interrupted merge into 'dev' in '$APP'\n";
+        assert_eq!(next(&scene), scene.test.expand(completed));
+        scene.is_clean();
+        scene.nothing_is_left();
+    });
+}
+
+#[test]
+fn a_branch_that_the_user_leaves_and_that_does_not_move_is_not_merged() {
+    let scene = Scene::new(Target::Here);
+    let old = scene.commit("dev");
+    let git = scene.test.fake_git(
+        "case \" $* \" in *' update-ref -m '*' refs/heads/dev '*)\n\
+         echo 'ref: refs/heads/main' >\"$HOME/app/.git/HEAD\"; exit 1 ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    let run = scene.test.program(&scene.test.app(), &["merge", "box", "--keep"]);
+    run.env("PATH", git).stderr(MOVED).code(1);
+    assert_eq!(scene.commit("dev"), old);
+    assert!(scene.path.join("mine").exists());
+    assert!(!scene.test.app().join("mine").exists());
+    scene.is_clean();
+    scene.nothing_is_left();
 }

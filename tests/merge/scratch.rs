@@ -254,3 +254,68 @@ fn where_another_worktree_has_its_files_is_not_taken_over() {
     same(&tree(&test.app(), &[".git"]), &before);
     scene.nothing_is_left();
 }
+
+#[test]
+fn one_that_cannot_be_marked_as_on_its_way_to_the_trash_stays() {
+    let scene = Scene::diverged(Target::Here);
+    let test = &scene.test;
+    // Where the lock reason is set aside.
+    let aside = test.app().join(".git/sandbox.merging");
+    let hook = "echo result >report; mkdir \"$HOME/app/.git/sandbox.merging\"";
+    test.script("app/.git/hooks/commit-msg", hook);
+    let output = test.run(&["merge", "box", "--keep"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("warning: the scratch worktree stays: cannot rename "), "{said}");
+    assert!(said.ends_with(MERGED), "{said}");
+    assert_eq!(trashed(test), [""; 0].map(std::path::PathBuf::from));
+    let name = test.sandboxes().into_iter().find(|name| name.starts_with(".merge-")).unwrap();
+    let scratch = test.at(&name);
+    assert_eq!(fs::read_to_string(scratch.join("report")).unwrap(), "result\n");
+    let locked = crate::fixture::state::entry(test, &scratch).join("locked");
+    assert_eq!(fs::read_to_string(locked).unwrap().trim_end(), "git-sandbox: merging");
+    fs::remove_dir(aside).unwrap();
+    let said = super::crash::next(&scene);
+    assert!(said.contains("left by an interrupted merge, to the trash"), "{said}");
+    let tree = only_one(test).join("tree");
+    assert_eq!(fs::read_to_string(tree.join("report")).unwrap(), "result\n");
+    scene.nothing_is_left();
+}
+
+#[test]
+fn an_empty_folder_that_a_crash_left_goes_and_others_stay() {
+    let scene = Scene::diverged(Target::Here);
+    let test = &scene.test;
+    for name in [".merge-00000000", ".merge", "merge-00000000", "mine"] {
+        fs::create_dir(test.at(name)).unwrap();
+    }
+    write(&test.at(".merge-11111111/notes"), "mine\n");
+    test.run(&["merge", "box", "--keep"]).stderr(MERGED).ok();
+    let left = [".merge", ".merge-11111111", "box", "merge-00000000", "mine"];
+    assert_eq!(test.sandboxes(), left);
+    assert_eq!(fs::read_to_string(test.at(".merge-11111111/notes")).unwrap(), "mine\n");
+}
+
+#[test]
+fn it_has_all_files_where_the_repository_wants_few() {
+    let scene = Scene::diverged(Target::Here);
+    let test = &scene.test;
+    test.git(&["config", "core.sparseCheckout", "true"]);
+    write(&test.app().join(".git/info/sparse-checkout"), "/file\n");
+    test.script("app/.git/hooks/commit-msg", "cat dir/c >\"$HOME/seen\"");
+    test.run(&["merge", "box", "--keep"]).stderr(MERGED).ok();
+    assert_eq!(
+        fs::read_to_string(test.home.join("seen")).unwrap(),
+        test.git(&["show", "dev:dir/c"]) + "\n"
+    );
+    scene.nothing_is_left();
+}
+
+#[test]
+fn a_checkout_without_settings_of_its_own_gives_none() {
+    for target in PLACES {
+        let scene = Scene::diverged(target);
+        scene.test.git(&["config", "extensions.worktreeConfig", "true"]);
+        scene.merges(&["--keep"], MERGED);
+        assert_eq!(scene.files("dev"), ["mine", "mine too", "theirs"], "{target:?}");
+    }
+}

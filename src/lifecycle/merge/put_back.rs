@@ -121,12 +121,10 @@ impl PutBack<'_> {
     /// What stands at a path; nothing is behind a symlink or a file.
     fn there(&self, path: &Path) -> Result<There> {
         let top = &self.checkout.path;
-        let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
-        above.pop();
-        for folder in above.into_iter().rev() {
-            if !fs::symlink_metadata(top.join(folder)).is_ok_and(|meta| meta.is_dir()) {
-                return Ok(There::Nothing);
-            }
+        let is_real =
+            |folder: &Path| fs::symlink_metadata(top.join(folder)).is_ok_and(|meta| meta.is_dir());
+        if !path.ancestors().skip(1).all(is_real) {
+            return Ok(There::Nothing);
         }
         let path = top.join(path);
         Ok(match fs::symlink_metadata(&path) {
