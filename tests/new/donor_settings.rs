@@ -149,5 +149,35 @@ fn a_replaced_object_is_what_git_writes() {
     assert_eq!(fs::read_to_string(mine.join("a.txt")).unwrap(), "instead\n");
     test.run(&["rm", "mine", "--force"]).output();
     test.git(&["pack-refs", "--all"]);
-    nothing_given(&same_as_gits(&test, "mine"));
+    // As a fresh clone has none.
+    let _ = fs::remove_dir(test.app().join(".git/refs/replace"));
+    let mine = same_as_gits(&test, "mine");
+    nothing_given(&mine);
+    assert_eq!(fs::read_to_string(mine.join("a.txt")).unwrap(), "instead\n");
+}
+
+#[test]
+fn attributes_beside_the_git_that_is_used_count() {
+    let test = repository(&[]);
+    let git = test.fake_git("exec \"$GIT\" \"$@\"");
+    // As a git in <prefix>/bin has them in <prefix>/etc.
+    write(&test.home.join("etc/gitattributes"), "a.txt eol=crlf\n");
+    let run = test.program(&test.app(), &["new", "mine"]).env("PATH", git);
+    assert!(run.output().status.success());
+    let names = ["big", "a.txt", "in/b.txt"];
+    assert_eq!(given(&test.at("mine"), &names), ["big", "in/b.txt"]);
+    assert_eq!(test.git_in(&test.at("mine"), &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_variable_that_names_attributes_leaves_everything_to_git() {
+    let test = repository(&[]);
+    test.git(&["checkout", "--quiet", "-b", "attributes"]);
+    write(&test.app().join(".gitattributes"), "*.txt eol=crlf\n");
+    commit(&test, "attributes");
+    test.git(&["checkout", "--quiet", "main"]);
+    settle(&test, &test.app());
+    let run = test.run(&["new", "mine"]).env("GIT_ATTR_SOURCE", "attributes");
+    assert!(run.output().status.success());
+    nothing_given(&test.at("mine"));
 }

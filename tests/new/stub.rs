@@ -189,3 +189,33 @@ fn a_symlink_in_the_place_of_its_folder_stays() {
     assert_eq!(names_in(&elsewhere), [""; 0]);
     assert_eq!(names_in(&first), [".git", "file"]);
 }
+
+#[test]
+fn a_symlink_in_the_place_of_its_pointer_stays() {
+    let test = Test::new();
+    let path = test.new_sandbox(&["fix"]);
+    write(&entry(&test, &path).join("locked"), "git-sandbox: creating\n");
+    let (pointer, mine) = (path.join(".git"), test.home.join("mine"));
+    write(&mine, "");
+    fs::remove_file(&pointer).unwrap();
+    std::os::unix::fs::symlink(&mine, &pointer).unwrap();
+    test.new_sandbox(&["other"]);
+    assert_eq!(fs::read_link(&pointer).unwrap(), mine);
+    assert_eq!(fs::read_to_string(&mine).unwrap(), "");
+}
+
+#[test]
+fn a_folder_whose_name_only_looks_like_a_first_one_is_not_moved() {
+    let test = Test::new();
+    fs::create_dir_all(test.root()).unwrap();
+    for (name, moved) in [("notes.personal", None), ("tasks.0123abcd", Some("tasks"))] {
+        let path = test.at(name);
+        let words = ["worktree", "add", "--quiet", "--lock", "--reason", "git-sandbox: creating"];
+        test.git(&[&words[..], &[path.to_str().unwrap()]].concat());
+        test.new_sandbox(&[&format!("beside-{name}")]);
+        let now = test.at(moved.unwrap_or(name));
+        assert_eq!(names_in(&now), [".git", "file"]);
+        assert!(test.linked().contains(&now.display().to_string()));
+    }
+    assert!(!test.at("notes").exists() && !test.at("tasks.0123abcd").exists());
+}

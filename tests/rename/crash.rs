@@ -291,3 +291,49 @@ fn a_renaming_that_a_crash_stopped_waits_for_a_folder_that_somebody_moved_away()
     }
     assert!(seen > 0, "it never died in between");
 }
+
+#[test]
+fn a_sandbox_that_started_from_it_and_cannot_be_told_holds_the_renaming_up() {
+    let scene = Scene::new(Format::Files, false).unwrap();
+    let test = &scene.test;
+    // In the way of a new record.
+    let obstacle = entry(test, &test.at("above")).join("sandbox.json.new");
+    fs::create_dir(&obstacle).unwrap();
+    let output = test.run(&["rename", "old", "fresh"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(test.branches(), ["above", "fresh", "main", "old"]);
+    assert_eq!(test.json(&["show", "--json", "above"])["base"], "old");
+    fs::remove_dir(obstacle).unwrap();
+    assert_eq!(scene.mended(), "fresh");
+    scene.is_called("fresh", "old");
+}
+
+#[test]
+fn work_after_a_crash_stays_where_its_branch_was_moved_by_somebody_else() {
+    let scene = Scene::new(Format::Files, false).unwrap();
+    let (test, mut seen) = (&scene.test, 0);
+    for step in 1..MANY {
+        scene.again();
+        assert!(test.run(&["rename", "old", "fresh"]).crashes_at(step), "only {step} steps");
+        let path = test.at("old");
+        if !path.exists() {
+            break;
+        }
+        if test.git_in(&path, &["symbolic-ref", "HEAD"]) != "refs/heads/fresh" {
+            continue;
+        }
+        seen += 1;
+        let later = test.commit(&path, "later", "later");
+        let (main, files) = (test.git(&["rev-parse", "main"]), tree(&path, &[".git"]));
+        test.git(&["update-ref", "refs/heads/old", &main]);
+        let output = test.run(&["reap"]).output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("warning: cannot take the branch along: "), "{said}");
+        assert_eq!(test.git_in(&path, &["symbolic-ref", "HEAD"]), "refs/heads/fresh");
+        let tips = ["fresh", "old"].map(|name| test.git(&["rev-parse", name]));
+        assert_eq!(tips, [later, main]);
+        same(&tree(&path, &[".git"]), &files);
+    }
+    assert!(seen > 0);
+}

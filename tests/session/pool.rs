@@ -182,6 +182,25 @@ fn one_whose_branch_was_squashed_starts_afresh_and_its_commits_are_kept() {
 }
 
 #[test]
+fn one_whose_commits_cannot_be_kept_does_not_start_afresh() {
+    let lab = with_agent();
+    let path = lab.new_sandbox(&["w", "--no-run", "task"]);
+    let head = lab.commit(&path, "x", "x\n");
+    lab.git(&["merge", "--squash", "--quiet", "w"]);
+    lab.git(&["commit", "--quiet", "-m", "squashed"]);
+    let git = lab.fake_git(
+        "case \" $* \" in *' update-ref refs/sandbox/kept/'*) echo full >&2; exit 1 ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    let run = lab.program(&lab.app(), &["run", "--next", "echo next"]).env("PATH", git);
+    run.stderr("error: cannot keep what only it holds: full\n").code(1);
+    assert_eq!(lab.git(&["rev-parse", "w"]), head);
+    assert_eq!(fs::read_to_string(path.join("x")).unwrap(), "x\n");
+    assert_eq!(lab.json(&["show", "w", "--json"])["task"], "task");
+    assert!(!lab.home.join("got").exists());
+}
+
+#[test]
 fn a_new_task_in_a_pool_is_begun_and_not_resumed() {
     let lab = with_agent();
     let again = lab.script("bin/again", "echo resumed");

@@ -154,3 +154,52 @@ fn a_file_of_somebodys_that_the_start_lacks_stays() {
     }
     panic!("it never came so far");
 }
+
+#[test]
+fn a_file_of_somebodys_in_the_place_of_a_folder_stays() {
+    let mut seen = 0;
+    for step in 1..40 {
+        let test = crate::fixture::Test::new();
+        test.commit(&test.app(), "dir/file", "one\n");
+        test.git(&["tag", "old"]);
+        test.commit(&test.app(), "extra", "extra\n");
+        let spares = Spares::of(test, 1);
+        if !spares.run(&["new", "fix", "--from", "old"]).crashes_at(step) {
+            assert!(seen > 0, "it never came so far");
+            return;
+        }
+        let path = spares.at("fix");
+        let began = entry_if(&path).map(|entry| fs::read_to_string(entry.join("HEAD")).unwrap());
+        if began.is_some_and(|head| head.starts_with("ref: ")) {
+            seen += 1;
+            fs::remove_dir_all(path.join("dir")).unwrap();
+            write(&path.join("dir"), "mine\n");
+            succeeds(spares.run(&["new", "fix"]));
+            assert_eq!(fs::read_to_string(path.join("dir")).unwrap(), "mine\n", "{step}");
+            assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "one\n");
+        }
+    }
+    panic!("it never came to its end");
+}
+
+/// Its files are those of another commit than the sandbox was to have.
+#[test]
+fn one_at_another_commit_whose_checkout_fails_is_taken_back() {
+    let test = crate::fixture::Test::new();
+    test.git(&["tag", "old"]);
+    test.commit(&test.app(), "extra", "extra\n");
+    let git = test.fake_git(
+        "case \" $* \" in *' reset '*)\n\
+         test -e \"$HOME/fails\" && { echo full >&2; exit 1; } ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    let spares = Spares::unprepared(test, 1);
+    let run = spares.program(&spares.app(), &["__spares"]).env("PATH", &git);
+    run.stderr("1 spare ready\n").ok();
+    write(&spares.home.join("fails"), "");
+    let run = spares.program(&spares.app(), &["new", "fix", "--from", "old"]).env("PATH", &git);
+    run.stderr("full\nerror: cannot check the files out: git exited with 1\n").code(1);
+    assert_eq!((spares.spares().len(), spares.at("fix").exists()), (0, false));
+    assert_eq!(spares.branches(), ["main"]);
+    assert_eq!(names_in(&spares.app().join(".git/worktrees")), [""; 0]);
+}

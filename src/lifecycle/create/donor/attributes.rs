@@ -210,6 +210,13 @@ mod tests {
     }
 
     #[test]
+    fn macros_count_however_they_are_indented() {
+        let rules = rules(&[("", "a one\nb two\n \t[attr]one  filter=x\n[attr]\t two  ident\n")]);
+        let told: Vec<_> = [&b"a"[..], b"b"].map(|path| rules.conversion(path)).into();
+        assert_eq!(told, [Conversion::Maybe, Conversion::Maybe]);
+    }
+
+    #[test]
     fn macros_count_by_what_they_stand_for() {
         let text = "a outer\nb -outer\nc other\n[attr]outer inner\n[attr]inner filter=x\n[attr]other -text\n";
         let rules = rules(&[("", text)]);
