@@ -280,3 +280,27 @@ fn moving(scene: &Scene) -> String {
          (merge|commit-tree|rebase) test -e \"$HOME/once\" || {{ : >\"$HOME/once\"; ({before}) >&2 || exit 99; }};; esac; done\nexec \"$GIT\" \"$@\""
     ))
 }
+
+#[test]
+fn one_that_may_not_run_stops_nothing_beside_one_that_is_left_out() {
+    let scene = Scene::diverged(Target::Here);
+    let hooks = scene.test.app().join(".git/hooks");
+    scene.test.script("app/.git/hooks/post-merge", "echo post-merge >>\"$HOME/calls\"");
+    scene.test.script("app/.git/hooks/commit-msg", "echo commit-msg >>\"$HOME/calls\"");
+    // Neither a program nor one that git would start.
+    write(&hooks.join("pre-merge-commit"), "#!/bin/sh\nexit 1\n");
+    fs::create_dir_all(hooks.join("prepare-commit-msg")).unwrap();
+    let merged = "merged 'box' into 'dev': 2 commits, with a merge commit\n";
+    scene.merges(&["--keep"], merged);
+    assert_eq!(calls(&scene.test), "commit-msg\npost-merge\n");
+}
+
+#[test]
+fn what_one_says_in_a_merge_is_passed_on() {
+    for (how, word) in [(&[][..], "with a merge commit"), (&["--squash"], "squashed")] {
+        let scene = Scene::diverged(Target::Here);
+        scene.test.script("app/.git/hooks/commit-msg", "echo mind the gap >&2");
+        let text = format!("mind the gap\nmerged 'box' into 'dev': 2 commits, {word}\n");
+        scene.merges(&[&["--keep"], how].concat(), &text);
+    }
+}

@@ -187,4 +187,6 @@ fn a_hook_after_a_landing_in_the_main_checkout_may_make_a_sandbox() {
     let said = fs::read_to_string(scene.test.home.join("said")).unwrap();
     assert_eq!(said, scene.test.expand(wanted));
     assert!(scene.test.at("other/mine").exists());
+    // No command removes the main checkout: nothing keeps it from that.
+    assert!(!scene.test.app().join(".git/sandbox.lock").exists());
 }

@@ -367,3 +367,19 @@ fn a_dry_run_and_the_real_run_decide_alike_about_the_branch() {
         assert_eq!(output.status.code(), Some(1));
     }
 }
+
+#[test]
+fn of_many_uncommitted_changes_only_those_in_the_way_are_named() {
+    let scene = Scene::new(Target::Here);
+    let app = scene.test.app();
+    scene.test.commit(&scene.path, "a", "changed\n");
+    fs::remove_file(scene.path.join("b")).unwrap();
+    scene.test.commit(&scene.path, "b/inside", "a folder now\n");
+    for name in ["a", "b", "file"] {
+        write(&app.join(name), "edited\n");
+    }
+    write(&app.join("notes"), "untracked\n");
+    let text = "error: cannot merge 'box' into 'dev': uncommitted changes in '$APP' are in the way: \
+                'a', 'b'\nhint: git -C $APP status\n";
+    scene.refused(&[], text);
+}

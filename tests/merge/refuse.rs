@@ -393,3 +393,12 @@ fn a_failed_merge_puts_orig_head_back_in_a_table_too() {
         );
     }
 }
+
+#[test]
+fn a_squash_that_comes_to_nothing_by_an_option_of_the_target_is_none() {
+    let scene = Scene::diverged(Target::Here);
+    scene.test.git(&["config", "branch.dev.mergeOptions", "-s ours"]);
+    let text = "error: cannot merge 'box' into 'dev': nothing to merge, 'dev' has all its changes\n\
+                hint: git sandbox rm box\n";
+    scene.refused(&["--squash"], text);
+}

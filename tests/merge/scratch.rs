@@ -319,3 +319,22 @@ fn a_checkout_without_settings_of_its_own_gives_none() {
         assert_eq!(scene.files("dev"), ["mine", "mine too", "theirs"], "{target:?}");
     }
 }
+
+#[test]
+fn ignored_files_that_cannot_be_copied_along_are_told_of() {
+    let scene = Scene::diverged(Target::Here);
+    let test = &scene.test;
+    write(&test.app().join(".worktreeinclude"), "tools.log\n");
+    write(&test.app().join("tools.log"), "tools\n");
+    test.git(&["add", ".worktreeinclude"]);
+    test.git(&["commit", "--quiet", "-m", "include"]);
+    let git = test.fake_git(
+        "for word; do case $word in (check-ignore) echo odd >&2; exit 128 ;; esac; done\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    let text = "warning: cannot find the ignored files that .worktreeinclude names: odd\n";
+    let run = test.program(&test.app(), &["merge", "box", "--keep"]).env("PATH", git);
+    run.stderr(&format!("{text}{MERGED}")).ok();
+    assert_eq!(fs::read_to_string(test.app().join("tools.log")).unwrap(), "tools\n");
+    scene.nothing_is_left();
+}

@@ -178,6 +178,8 @@ fn elsewhere_they_are_merged() {
         )
         .ok();
     let path = test.at("box");
+    // Without a look of git's own, which would find out.
+    assert_eq!(test.git_in(&path, &["diff-files", "--name-only"]), "a\nmeant");
     let wanted = lines.concat().replace("1\n2\n", "one\n2\n").replace("19\n", "nineteen\n");
     assert_eq!(fs::read_to_string(path.join("lines")).unwrap(), wanted);
     let words = ["status", "--porcelain", "--untracked-files=all"];
@@ -326,8 +328,12 @@ sys.exit(pty.spawn(sys.argv[1:]) >> 8)
 /// What git was not given is not there, whatever it says of the rest.
 #[test]
 fn where_git_cannot_take_the_changes_over_it_fails_and_they_stay() {
-    let failing = ["--replace -z --index-info", "--pathspec-file-nul", "--force-remove -z --stdin"];
-    for (words, elsewhere) in failing.into_iter().zip([false, false, true]) {
+    for (words, elsewhere) in [
+        ("--replace -z --index-info", false),
+        ("--pathspec-file-nul", false),
+        ("--force-remove -z --stdin", true),
+        ("--intent-to-add", true),
+    ] {
         let test = repository(Format::Files).unwrap();
         if elsewhere {
             test.git(&["branch", "old"]);

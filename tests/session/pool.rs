@@ -201,6 +201,21 @@ fn one_whose_commits_cannot_be_kept_does_not_start_afresh() {
 }
 
 #[test]
+fn a_task_that_cannot_be_written_down_is_not_begun() {
+    let lab = with_agent();
+    let path = lab.new_sandbox(&["w"]);
+    // In the way of a new record.
+    let obstacle = crate::fixture::state::entry(&lab, &path).join("sandbox.json.new");
+    fs::create_dir(&obstacle).unwrap();
+    let output = lab.run(&["run", "--next", "echo next"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(!lab.home.join("got").exists());
+    fs::remove_dir(obstacle).unwrap();
+    assert_eq!(lab.json(&["show", "w", "--json"])["task"], serde_json::Value::Null);
+}
+
+#[test]
 fn a_new_task_in_a_pool_is_begun_and_not_resumed() {
     let lab = with_agent();
     let again = lab.script("bin/again", "echo resumed");

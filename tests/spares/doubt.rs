@@ -203,3 +203,38 @@ fn one_at_another_commit_whose_checkout_fails_is_taken_back() {
     assert_eq!(spares.branches(), ["main"]);
     assert_eq!(names_in(&spares.app().join(".git/worktrees")), [""; 0]);
 }
+
+#[test]
+fn one_that_was_made_without_a_variable_that_names_attributes_is_not_taken() {
+    let test = crate::fixture::Test::new();
+    test.git(&["checkout", "--quiet", "-b", "attributes"]);
+    test.commit(&test.app(), ".gitattributes", "file eol=crlf\n");
+    test.git(&["checkout", "--quiet", "main"]);
+    let spares = Spares::of(test, 1);
+    succeeds(spares.run(&["new", "fix"]).env("GIT_ATTR_SOURCE", "attributes"));
+    assert_eq!(spares.spares().len(), 1);
+    assert!(spares.takes(&["other"]));
+}
+
+/// Else its files would be taken for somebody's, and it would stay for ever.
+#[test]
+fn one_that_could_not_be_brought_up_is_replaced_later() {
+    let test = crate::fixture::Test::new();
+    let git = test.fake_git(
+        "case \" $* \" in *' reset '*)\n\
+         test -e \"$HOME/fails\" && { echo full >&2; exit 1; } ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    let spares = Spares::unprepared(test, 1);
+    let tend = || spares.program(&spares.app(), &["__spares"]).env("PATH", &git);
+    tend().stderr("1 spare ready\n").ok();
+    let old = spares.only();
+    spares.commit(&spares.app(), "file", "two\n");
+    write(&spares.home.join("fails"), "");
+    tend().stderr("error: cannot check a spare out: full\n").code(1);
+    assert_eq!(fs::read_to_string(old.join("file")).unwrap(), "one\n");
+    fs::remove_file(spares.home.join("fails")).unwrap();
+    tend().stderr("1 spare ready\n").ok();
+    assert_ne!(spares.only(), old);
+    assert_eq!(fs::read_to_string(spares.only().join("file")).unwrap(), "two\n");
+}
