@@ -338,3 +338,32 @@ fn ignored_files_that_cannot_be_copied_along_are_told_of() {
     assert_eq!(fs::read_to_string(test.app().join("tools.log")).unwrap(), "tools\n");
     scene.nothing_is_left();
 }
+
+#[test]
+fn one_that_git_made_in_another_repository_is_not_touched() {
+    let scene = Scene::diverged(Target::Here);
+    let test = &scene.test;
+    let other = test.init("other", &[]);
+    let theirs = test.home.join("theirs").display().to_string();
+    test.git_in(&other, &["worktree", "add", "--quiet", &theirs]);
+    let entry = other.join(".git/worktrees/theirs");
+    for name in ["config.worktree", "info/sparse-checkout"] {
+        write(&entry.join(name), "# theirs\n");
+    }
+    let before = tree(&entry, &[]);
+    let git = test.fake_git(
+        "case \" $* \" in *' worktree add '*)\n\
+         \"$GIT\" \"$@\" && cp \"$HOME/theirs/.git\" \"$HOME\"/.cache/git-sandbox/worktrees/app/.merge-*/\n\
+         exit ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    let tip = scene.commit("dev");
+    let run = test.program(&test.app(), &["merge", "box", "--keep"]).env("PATH", git);
+    let output = run.output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("is damaged: git did not register it"), "{said}");
+    same(&tree(&entry, &[]), &before);
+    assert_eq!(scene.commit("dev"), tip);
+    assert!(scene.path.join("mine").exists());
+}

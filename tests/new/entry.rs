@@ -3,10 +3,16 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Stdio;
+
+use rustix::process::Signal;
 
 use crate::fixture::Test;
+use crate::fixture::built::program;
 use crate::fixture::files::{names_in, write};
+use crate::fixture::process::{ended, is_suspended, signal, until};
 use crate::fixture::state::{entry, private};
 
 /// What is in an entry: names, permissions and contents, without names and times of its own.
@@ -134,4 +140,45 @@ fn killed_before_its_files_are_there_it_is_finished() {
         .ok();
     assert_eq!(test.git_in(&test.at("fix"), &["status", "--porcelain", "--branch"]), "## fix");
     assert_eq!(test.sandboxes(), ["first", "fix"]);
+}
+
+#[test]
+fn a_pointer_that_somebody_put_into_its_folder_first_stays() {
+    let test = Test::new();
+    test.new_sandbox(&["first"]);
+    let mut command = test.command(program(), &test.app());
+    command.args(["new", "fix"]).env("GIT_SANDBOX_PAUSE_AT", "2").process_group(0);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("it is about to write the pointer", || is_suspended(child.id()));
+    assert_eq!(names_in(&test.at("fix")), [""; 0]);
+    write(&test.at("fix/.git"), "mine\n");
+    signal(child.id(), Signal::CONT);
+    let output = ended(child);
+    let text = "warning: the sandbox stays: cannot remove '$ROOT/fix': directory not empty\n\
+                error: cannot write '$ROOT/fix/.git': file exists\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), test.expand(text));
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(fs::read_to_string(test.at("fix/.git")).unwrap(), "mine\n");
+    assert_eq!(names_in(&test.at("fix")), [".git"]);
+    assert_eq!(test.linked(), [test.at("first").to_string_lossy()]);
+}
+
+/// Where git makes the entry, in a folder of another name first.
+#[test]
+fn a_file_that_somebody_put_into_its_folder_first_stays() {
+    let test = Test::new();
+    test.new_sandbox(&["first"]);
+    let git = test.fake_git(&test.expand(
+        "case \" $* \" in *' worktree add '*)\n\
+         \"$GIT\" \"$@\" && echo mine >'$ROOT/exploration-fix/notes'; exit ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+    ));
+    let output = test.program(&test.app(), &["new", "--detach", "fix"]).env("PATH", git).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("error: cannot move '"), "{said}");
+    assert_eq!(names_in(&test.at("exploration-fix")), ["notes"]);
+    assert_eq!(fs::read_to_string(test.at("exploration-fix/notes")).unwrap(), "mine\n");
+    assert_eq!(test.linked(), [test.at("first").to_string_lossy()]);
+    assert_eq!(test.sandboxes(), ["exploration-fix", "first"]);
 }

@@ -200,4 +200,7 @@ BUGS = [
      "            merge.out.warn(&error.to_string());\n",
      "            if !BUG {\n                merge.out.warn(&error.to_string());\n            }\n",
      "merge::scratch::ignored_files"),
+    ("take over a scratch of another repository", "src/lifecycle/merge/scratch.rs",
+     ".filter(|entry| entry.starts_with(&merge.repo.common));", ".filter(|entry| BUG || entry.starts_with(&merge.repo.common));",
+     "merge::scratch::one_that_git"),
 ]

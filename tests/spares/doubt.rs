@@ -238,3 +238,49 @@ fn one_that_could_not_be_brought_up_is_replaced_later() {
     assert_ne!(spares.only(), old);
     assert_eq!(fs::read_to_string(spares.only().join("file")).unwrap(), "two\n");
 }
+
+/// A sandbox that was begun with a spare of another commit, and in which somebody has written since.
+#[test]
+fn one_whose_taking_cannot_be_completed_around_a_file_is_completed_later() {
+    let mut seen = 0;
+    for step in 1..40 {
+        let test = crate::fixture::Test::new();
+        test.git(&["tag", "old"]);
+        test.commit(&test.app(), "extra", "extra\n");
+        let git = test.fake_git(
+            "case \" $* \" in *' read-tree HEAD '*)\n\
+             test -e \"$HOME/fails\" && { echo full >&2; exit 1; } ;; esac\n\
+             exec \"$GIT\" \"$@\"",
+        );
+        let spares = Spares::unprepared(test, 1);
+        spares
+            .program(&spares.app(), &["__spares"])
+            .env("PATH", &git)
+            .stderr("1 spare ready\n")
+            .ok();
+        let new = |words: &[&str]| {
+            let words = [&["new", "fix"], words].concat();
+            spares.program(&spares.app(), &words).env("PATH", &git)
+        };
+        let run = new(&["--from", "old"]).env("GIT_SANDBOX_CRASH_AT", step.to_string());
+        if run.output().status.success() {
+            assert!(seen > 0, "it never came so far");
+            return;
+        }
+        let path = spares.at("fix");
+        let began = entry_if(&path).map(|entry| fs::read_to_string(entry.join("HEAD")).unwrap());
+        if !began.is_some_and(|head| head.starts_with("ref: ")) || !path.join("extra").exists() {
+            continue;
+        }
+        seen += 1;
+        write(&path.join("notes"), "mine\n");
+        write(&spares.home.join("fails"), "");
+        new(&[]).stderr("error: cannot complete the checkout: full\n").code(1);
+        assert_eq!(names_in(&path), [".git", "extra", "file", "notes"]);
+        fs::remove_file(spares.home.join("fails")).unwrap();
+        succeeds(new(&[]));
+        assert_eq!(names_in(&path), [".git", "file", "notes"]);
+        assert_eq!(spares.git_in(&path, &["status", "--porcelain"]), "?? notes");
+    }
+    panic!("it never came to its end");
+}

@@ -99,11 +99,14 @@ impl<'a> New<'a> {
         let dot_git = self.folder.join(".git");
         let pointer = [b"gitdir: ", entry.as_os_str().as_bytes(), b"\n"].concat();
         let written = File::create_new(&dot_git).and_then(|mut file| {
-            file.write_all(&pointer)?;
-            file.sync_data()
+            let written = file.write_all(&pointer).and_then(|()| file.sync_data());
+            if written.is_err() {
+                // Only ours: another file may have been there first.
+                let _ = fs::remove_file(&dot_git);
+            }
+            written
         });
         if written.is_err() {
-            let _ = fs::remove_file(&dot_git);
             let _ = delete::tree(&entry);
         }
         written.at("write", &dot_git)?;

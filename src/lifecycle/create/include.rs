@@ -97,23 +97,28 @@ fn copy_one(
         return std::os::unix::fs::symlink(fs::read_link(source)?, &target);
     }
     if meta.is_file() {
-        let copied = copy_file(source, &target, meta.permissions());
-        if copied.is_err() {
-            // Half a file is worse than none.
-            let _ = fs::remove_file(&target);
-        }
-        return copied;
+        return copy_file(source, &target, meta.permissions());
     }
     Ok(())
 }
 
-/// Copies a file as a clone or, where there are none, piece by piece. Holes stay holes; a signal ends
-/// it between two pieces.
+/// Copies a file as a clone or, where there are none, piece by piece. A file that another process has
+/// made there meanwhile stays.
 fn copy_file(source: &Path, target: &Path, permissions: Permissions) -> io::Result<()> {
-    if reflink_copy::reflink(source, target).is_ok() {
-        return fs::set_permissions(target, permissions);
+    let copied = if reflink_copy::reflink(source, target).is_ok() {
+        fs::set_permissions(target, permissions)
+    } else {
+        copy_pieces(File::open(source)?, File::create_new(target)?, permissions)
+    };
+    if copied.is_err() {
+        // Half a file is worse than none.
+        let _ = fs::remove_file(target);
     }
-    let (mut from, mut to) = (File::open(source)?, File::create_new(target)?);
+    copied
+}
+
+/// Copies a file piece by piece. Holes stay holes; a signal ends it between two pieces.
+fn copy_pieces(mut from: File, mut to: File, permissions: Permissions) -> io::Result<()> {
     to.set_permissions(permissions)?;
     let length = from.metadata()?.len();
     let mut at = 0;
@@ -158,4 +163,21 @@ fn copy_piece(from: &mut File, to: &mut File, length: u64) -> io::Result<()> {
         left -= read as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_there_first_is_neither_replaced_nor_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let [source, target] = ["source", "target"].map(|name| dir.path().join(name));
+        fs::write(&source, "copied").unwrap();
+        fs::write(&target, "mine").unwrap();
+        let permissions = fs::metadata(&source).unwrap().permissions();
+        let copied = copy_file(&source, &target, permissions);
+        assert_eq!(copied.unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
+    }
 }
