@@ -182,3 +182,25 @@ fn a_file_that_somebody_put_into_its_folder_first_stays() {
     assert_eq!(test.linked(), [test.at("first").to_string_lossy()]);
     assert_eq!(test.sandboxes(), ["exploration-fix", "first"]);
 }
+
+#[test]
+fn one_whose_facts_cannot_be_written_is_taken_back() {
+    let test = Test::new();
+    test.new_sandbox(&["first"]);
+    let mut command = test.command(program(), &test.app());
+    command.args(["new", "fix"]).env("GIT_SANDBOX_PAUSE_AT", "3").process_group(0);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("it is registered", || is_suspended(child.id()));
+    let entry = private(&test.app(), "fix");
+    assert_eq!(names_in(&test.at("fix")), [".git"]);
+    // In the way of a new record.
+    fs::create_dir(entry.join("sandbox.json.new")).unwrap();
+    signal(child.id(), Signal::CONT);
+    let output = ended(child);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("error: cannot write '"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!entry.exists());
+    assert_eq!(test.sandboxes(), ["first"]);
+    assert_eq!(test.branches(), ["first", "main"]);
+}

@@ -196,3 +196,20 @@ fn what_is_not_there_is_refused() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(test.sandboxes(), ["pr-7"]);
 }
+
+#[test]
+fn one_whose_upstream_cannot_be_set_is_taken_back() {
+    for key in ["remote", "merge"] {
+        let (test, _) = requests();
+        let git = test.fake_git(&format!(
+            "case \" $* \" in *' config --local branch.pr-7.{key} '*) echo full >&2; exit 4 ;; esac\n\
+             exec \"$GIT\" \"$@\""
+        ));
+        let before = fs::read_to_string(test.app().join(".git/config")).unwrap();
+        let run = test.program(&test.app(), &["new", "--pr", "7"]).env("PATH", git);
+        run.stderr("error: cannot set the upstream: full\n").code(1);
+        assert_eq!(test.branches(), ["main"], "{key}");
+        assert_eq!(test.sandboxes(), [""; 0], "{key}");
+        assert_eq!(fs::read_to_string(test.app().join(".git/config")).unwrap(), before, "{key}");
+    }
+}

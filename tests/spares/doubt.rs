@@ -2,9 +2,14 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::process::Stdio;
 
+use rustix::process::Signal;
+
+use crate::fixture::built::program;
 use crate::fixture::files::{names_in, write};
-use crate::fixture::process::finished;
+use crate::fixture::process::{ended, finished, is_suspended, signal, until};
 use crate::fixture::run::succeeds;
 use crate::fixture::spares::{Spares, entry};
 
@@ -283,4 +288,39 @@ fn one_whose_taking_cannot_be_completed_around_a_file_is_completed_later() {
         assert_eq!(spares.git_in(&path, &["status", "--porcelain"]), "?? notes");
     }
     panic!("it never came to its end");
+}
+
+/// The step of `new fix` at which a spare has its new folder, and does not know it yet.
+fn step_of_move() -> u32 {
+    let moved = |step: &u32| {
+        let spares = Spares::new(1);
+        assert!(spares.run(&["new", "fix"]).crashes_at(*step), "it came to its end");
+        spares.at("fix/.git").exists()
+    };
+    (1..30).find(moved).unwrap()
+}
+
+#[test]
+fn one_that_cannot_become_a_sandbox_is_taken_back() {
+    let step = step_of_move();
+    for name in ["gitdir", "HEAD", "locked"] {
+        let spares = Spares::new(1);
+        let entry = entry(&spares.only());
+        let mut command = spares.command(program(), &spares.app());
+        command.args(["new", "fix"]).env("GIT_SANDBOX_PAUSE_AT", step.to_string());
+        let command = command.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        until("it is moved", || is_suspended(child.id()));
+        // In the way of the new file.
+        fs::create_dir(entry.join(format!("{name}.new"))).unwrap();
+        signal(child.id(), Signal::CONT);
+        let output = ended(child);
+        let said = String::from_utf8(output.stderr).unwrap();
+        let wanted = format!("error: cannot write '{}': ", entry.join(name).display());
+        assert!(said.starts_with(&wanted), "{said}");
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(spares.sandboxes(), [""; 0], "{name}");
+        assert_eq!(spares.branches(), ["main"], "{name}");
+        assert!(!entry.exists(), "{name}");
+    }
 }
