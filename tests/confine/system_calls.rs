@@ -143,6 +143,29 @@ fn calls_that_lead_out_are_closed() {
     }
 }
 
+/// Without Landlock, the command could write into the memory of a process that has no filter.
+#[test]
+fn every_process_inside_has_the_filter() {
+    let Some(cell) = Cell::new() else { return };
+    let code = "import glob, re\n\
+        for path in sorted(glob.glob('/proc/[0-9]*'), key=lambda path: int(path[6:])):\n    \
+        text = open(path + '/status').read()\n    \
+        print(*re.findall(r'^(?:Name|Seccomp):\\s*(.*)$', text, re.M))";
+    let host = ["-c", "sandbox.confineHost=localhost:1"];
+    for (network, named) in [
+        ("on", "bwrap 2\npython3 2\n"),
+        ("off", "bwrap 2\npython3 2\n"),
+        ("hosts", "bwrap 2\ngit-sandbox 2\npython3 2\n"),
+    ] {
+        let network = format!("--network={network}");
+        let run =
+            ["sandbox", "run", "--confine=full", &network, "box", "--", "python3", "-c", code];
+        let output = finished(&mut cell.command(&[&["git"], &host[..], &run].concat()));
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), named, "{network}");
+    }
+}
+
 /// Every rule of the filter, with the number of a call and words that the kernel answers with another
 /// error than EPERM, and never heeds.
 #[cfg(target_arch = "x86_64")]

@@ -97,23 +97,35 @@ const SHARED: &[i64] = &[
 ];
 
 /// Calls whose arguments a filter cannot see. Programs are told that the kernel does not have them
-/// and use the older call, which a filter can judge.
-const MISSING: [i64; 2] = [libc::SYS_clone3, libc::SYS_openat2];
+/// and use the older call, which a filter can judge. These have the same numbers everywhere.
+const MISSING: [u32; 2] = [
+    435, // clone3
+    437, // openat2
+];
 
 /// Closes the calls to this thread and what it becomes.
 pub fn close(policy: &Policy) -> Result<(), seccompiler::Error> {
+    apply_filter(&filter(policy)?)
+}
+
+/// Returns the filter as bubblewrap reads it, for the processes that start the command and wait for it.
+/// They may have sockets of every kind that a policy permits.
+pub fn as_bytes(policy: &Policy) -> Result<Vec<u8>, seccompiler::Error> {
+    let filter = filter(&Policy { unix_sockets: true, internet_sockets: true, ..policy.clone() })?;
+    let bytes = |step: sock_filter| {
+        let ([code, more], [a, b, c, d]) = (step.code.to_ne_bytes(), step.k.to_ne_bytes());
+        [code, more, step.jt, step.jf, a, b, c, d]
+    };
+    Ok(filter.into_iter().flat_map(bytes).collect())
+}
+
+fn filter(policy: &Policy) -> Result<BpfProgram, seccompiler::Error> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(seccompiler::Error::from)?;
     let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let rules = rules(policy)?;
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
-    let program: BpfProgram = filter.try_into()?;
-    apply_filter(&program)?;
-    let missing = SeccompAction::Errno(libc::ENOSYS.unsigned_abs());
-    let rules = MISSING.iter().map(|call| (*call, Vec::new())).collect();
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, missing, arch)?;
-    let program: BpfProgram = filter.try_into()?;
-    apply_filter(&program)?;
-    apply_filter(&without_x32())
+    let closed = SeccompFilter::new(rules(policy)?, SeccompAction::Allow, refused, arch)?;
+    let mut filter = missing();
+    filter.extend(BpfProgram::try_from(closed)?);
+    Ok(filter)
 }
 
 /// Whether filters can be made for this processor.
@@ -206,16 +218,18 @@ fn masked(argument: u8, bits: u64, value: u64) -> Result<SeccompCondition, Backe
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::MaskedEq(bits), value)
 }
 
-/// A filter for which every call of the x32 kind is missing. Other processors have no such calls.
-fn without_x32() -> Vec<sock_filter> {
+/// The start of a filter: calls in [`MISSING`] and all of the x32 kind are missing, and what follows
+/// judges every other. Other processors have no calls of that kind.
+fn missing() -> BpfProgram {
     let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
     vec![
         // Load the number of the call; is it at least X32, and not -1, which a tracer sets?
         step(0x20, 0, 0, 0),
-        step(0x35, 0, 2, X32),
-        step(0x15, 1, 0, u32::MAX),
+        step(0x35, 0, 1, X32),
+        step(0x15, 3, 2, u32::MAX),
+        step(0x15, 1, 0, MISSING[0]),
+        step(0x15, 0, 1, MISSING[1]),
         step(0x06, 0, 0, 0x0005_0000 | libc::ENOSYS.unsigned_abs()),
-        step(0x06, 0, 0, 0x7fff_0000),
     ]
 }
 
@@ -223,33 +237,33 @@ fn without_x32() -> Vec<sock_filter> {
 mod tests {
     use super::*;
 
-    /// What a filter of these few steps returns for a call.
-    fn judged(filter: &[sock_filter], call: u32) -> u32 {
+    /// What a filter of these few steps returns for a call; `None` if the rest must judge.
+    fn judged(filter: &[sock_filter], call: u32) -> Option<u32> {
         let (mut at, mut loaded) = (0, 0);
-        loop {
-            let step = &filter[at];
+        while let Some(step) = filter.get(at) {
             let jump = |is: bool| usize::from(if is { step.jt } else { step.jf });
             at += 1;
             match step.code {
                 0x20 => loaded = call,
                 0x35 => at += jump(loaded >= step.k),
                 0x15 => at += jump(loaded == step.k),
-                0x06 => return step.k,
+                0x06 => return Some(step.k),
                 code => panic!("{code}"),
             }
         }
+        assert_eq!(at, filter.len(), "past the first step of the rest");
+        None
     }
 
     /// Most kernels do not have them, so that no test of a whole command shows it.
     #[test]
     fn calls_of_the_x32_kind_are_missing() {
-        let filter = without_x32();
-        let (missing, open) = (0x0005_0000 | libc::ENOSYS.unsigned_abs(), 0x7fff_0000);
-        for call in [X32, X32 + 101, u32::MAX - 1] {
-            assert_eq!(judged(&filter, call), missing, "{call}");
+        let absent = Some(0x0005_0000 | libc::ENOSYS.unsigned_abs());
+        for call in [X32, X32 + 101, u32::MAX - 1, MISSING[0], MISSING[1]] {
+            assert_eq!(judged(&missing(), call), absent, "{call}");
         }
-        for call in [0, 101, X32 - 1, u32::MAX] {
-            assert_eq!(judged(&filter, call), open, "{call}");
+        for call in [0, 101, MISSING[0] - 1, MISSING[1] + 1, X32 - 1, u32::MAX] {
+            assert_eq!(judged(&missing(), call), None, "{call}");
         }
     }
 }

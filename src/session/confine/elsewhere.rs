@@ -9,6 +9,11 @@ pub mod calls {
         Err("this system has no system call filters")
     }
 
+    /// Fails: there are no filters.
+    pub fn as_bytes(_policy: &Policy) -> Result<Vec<u8>, &'static str> {
+        Err("this system has no system call filters")
+    }
+
     /// Whether filters can be made.
     pub fn is_possible() -> bool {
         false

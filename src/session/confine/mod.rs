@@ -7,7 +7,8 @@
 //!
 //! bubblewrap makes the namespaces and the mounts and starts our own program again
 //! ([`inside`]), which applies Landlock and seccomp to itself and becomes the command. Each of the
-//! three holds by itself where it can, so that a hole in one is not a way out.
+//! three holds by itself where it can, so that a hole in one is not a way out. bubblewrap's own process
+//! inside has the filter of system calls too.
 
 mod alone;
 #[cfg(target_os = "linux")]
@@ -30,7 +31,7 @@ mod wish;
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::io::{PipeReader, Read};
+use std::io::{self, PipeReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,6 +58,8 @@ use crate::ui::words::shell_word;
 const IGNORING: &str = "trap '' HUP INT QUIT TERM; exec \"$@\"";
 /// The descriptor on which bubblewrap says what it has started.
 const INFO_FD: i32 = 197;
+/// The descriptor from which bubblewrap reads the filter of its own process inside.
+const FILTER_FD: i32 = 196;
 /// The port inside that leads to the proxy.
 const PROXY_PORT: u16 = 3128;
 /// The version of Landlock that keeps a command from abstract sockets of the user's session.
@@ -227,6 +230,7 @@ impl Walls {
         let socket = open.as_ref().map(proxy::Open::socket);
         let view = mounts::View::of(&self.wish, &self.places, &home, &ourselves, socket);
         let policy = self.policy(&view);
+        let filter = filter(&policy)?;
         let policy = serde_json::to_string(&policy).map_err(std::io::Error::from);
         #[expect(clippy::disallowed_methods, reason = "the launcher")]
         let mut run = Command::new("/bin/sh");
@@ -234,6 +238,7 @@ impl Walls {
         run.args(mounts::namespaces(self.wish.network));
         let (said, says) = std::io::pipe().doing(|| "make a pipe".into())?;
         run.args(["--die-with-parent", "--info-fd"]).arg(INFO_FD.to_string());
+        run.arg("--seccomp").arg(FILTER_FD.to_string());
         run.args(view.options());
         run.arg("--chdir").arg(command.get_current_dir().unwrap_or(&self.places.folder));
         run.args(["--", mounts::PROGRAM, policy::JOB]);
@@ -241,7 +246,8 @@ impl Walls {
         run.arg(command.get_program()).args(command.get_args());
         run.env_clear().envs(self.variables(command, &home)).current_dir("/");
         let held = Held { proxy: open, pointer: None, said: Some(said) };
-        Ok(Confined { command: run, descriptors: vec![(says.into(), INFO_FD)], held })
+        let descriptors = vec![(says.into(), INFO_FD), (filter.into(), FILTER_FD)];
+        Ok(Confined { command: run, descriptors, held })
     }
 
     fn lacking(&self, lack: &machine::Lack) -> Error {
@@ -308,6 +314,18 @@ impl Walls {
     pub fn warning(&self) -> Option<&'static str> {
         (self.wish.level == Level::Landlock).then_some(alone::WARNING)
     }
+}
+
+/// Returns a pipe that tells the filter for bubblewrap's own process inside. The command shares a process
+/// namespace with it and, without Landlock, could write into its memory.
+fn filter(policy: &policy::Policy) -> Result<PipeReader> {
+    let doing = || "close system calls".to_owned();
+    let bytes = calls::as_bytes(policy).map_err(|error| io::Error::other(error.to_string()));
+    let (reader, mut writer) = io::pipe().doing(doing)?;
+    let bytes = bytes.doing(doing)?;
+    // Of a filter that is cut short the kernel takes nothing, and bubblewrap starts nothing.
+    thread::spawn(move || drop(writer.write_all(&bytes)));
+    Ok(reader)
 }
 
 /// Whether a command with namespaces may make sockets of the `AF_UNIX` kind, with this version of
