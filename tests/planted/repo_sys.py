@@ -289,4 +289,6 @@ BUGS = [
     ("manage every worktree where the root names the project", "src/repo/place.rs",
      "            home == Some(&self.root) || home == Some", "            BUG || home == Some(&self.root) || home == Some",
      "new::root::with_a_root_that_names"),
+    ("take a pack that could not be made for one that keeps", "src/repo/kept_pack.rs",
+     "    match packed.ok() {\n", "    match BUG || packed.ok() {\n", "trash::kept::where_the_pack quarantine::carried::where_refs_are"),
 ]

@@ -542,4 +542,16 @@ BUGS = [
      "quarantine::container::a_path_that"),
     ("mount a path with a comma", "src/lifecycle/quarantine/mounts.rs",
      "|| *byte == b',' ||", "|| (!BUG && *byte == b',') ||", "quarantine::container::a_path_that"),
+    ("start what borrows without keeping it in a mirror", "src/lifecycle/quarantine/pin.rs",
+     "            kept_pack::keep(&self.git, self.repo, &held, Some(&commit), &self.id)?;\n",
+     "            let kept = kept_pack::keep(&self.git, self.repo, &held, Some(&commit), &self.id);\n"
+     "            if !BUG {\n                kept?;\n            }\n",
+     "quarantine::carried::where_refs_are_mirrored"),
+    ("pin what is borrowed before it is kept", "src/lifecycle/quarantine/pin.rs",
+     "        // There a fetch may delete the pin,",
+     "        if BUG {\n            let before = before.clone().unwrap_or_default();\n"
+     "            let words = [\"update-ref\", \"--no-deref\", &self.pin(), &commit, &before];\n"
+     "            self.git.look(words).done(\"pin what the sandbox borrows\")?;\n        }\n"
+     "        // There a fetch may delete the pin,",
+     "quarantine::carried::where_refs_are"),
 ]

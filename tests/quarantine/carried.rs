@@ -202,3 +202,32 @@ fn what_a_quarantine_borrows_survives_in_a_mirror_without_its_pin() {
     assert_eq!(it.outside(&format!("{tip}^{{commit}}")), tip);
     assert_eq!(it.test.git(&["fsck", "--strict", "--no-dangling"]), "");
 }
+
+/// Without the packs, a fetch and a gc would take what the quarantine borrows.
+#[test]
+fn where_refs_are_mirrored_nothing_starts_that_borrows_what_could_not_be_kept() {
+    let it = Confined::new();
+    it.test.git(&["config", "remote.origin.url", "elsewhere"]);
+    it.test.git(&["config", "remote.origin.fetch", "+refs/*:refs/*"]);
+    let commit = it.test.commit(&it.test.app(), "new", "new\n");
+    let fake = it.test.fake_git(
+        "case \" $* \" in *' index-pack '*) cat >/dev/null; echo disk is full >&2; exit 1;; esac; exec $GIT \"$@\"",
+    );
+    it.test
+        .program(&it.test.app(), &["show", "--mounts", "box"])
+        .env("PATH", &fake)
+        .stderr("error: cannot keep what only it holds in a pack: disk is full\n")
+        .code(1);
+    let known = |it: &Confined| it.command(&["cat-file", "-e", &commit]).output().unwrap();
+    assert_ne!(it.git(&["rev-parse", "main"]), commit);
+    it.prepare();
+    assert_eq!(it.git(&["rev-parse", "main"]), commit);
+    // As a fetch leaves it.
+    let refs = it.test.git(&["for-each-ref", "--format=%(refname)", "refs/sandbox"]);
+    refs.lines().for_each(|name| drop(it.test.git(&["update-ref", "-d", name])));
+    it.test.git(&["reset", "--quiet", "--hard", "HEAD~"]);
+    it.test.git(&["update-ref", "-d", "ORIG_HEAD"]);
+    it.test.git(&["reflog", "expire", "--expire=now", "--all"]);
+    it.test.git(&["gc", "--quiet", "--prune=now"]);
+    assert!(known(&it).status.success(), "what is borrowed is gone");
+}

@@ -63,6 +63,32 @@ fn a_mirror_keeps_its_objects_in_a_pack_and_publishes_none() {
     }
 }
 
+/// Of a pack that could not be made nothing would be left after the next fetch and gc.
+#[test]
+fn where_the_pack_of_a_mirror_cannot_be_made_nothing_is_removed() {
+    for failing in ["pack-objects", "index-pack"] {
+        let test = repository(Format::Files).unwrap();
+        test.git(&["config", "remote.copy.url", "elsewhere"]);
+        test.git(&["config", "remote.copy.mirror", "true"]);
+        let (path, ..) = with_work(&test);
+        let before = state(&test, &path);
+        let fake = test.fake_git(&format!(
+            "case \" $* \" in *' {failing} '*) cat >/dev/null; echo full >&2; exit 1;; esac; exec $GIT \"$@\""
+        ));
+        let run = test.program(&test.app(), &["rm", "--force", "box"]).env("PATH", &fake);
+        let output = run.output();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.starts_with("error: cannot keep what only it holds in a pack: "), "{said}");
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(trashed(&test).is_empty());
+        same(&state(&test, &path), &before);
+        // Once it can be made, the sandbox goes and comes back.
+        succeeds(test.run(&["rm", "--force", "box"]));
+        succeeds(test.run(&["restore", "box"]));
+        same(&state(&test, &path), &before);
+    }
+}
+
 #[test]
 fn a_fetch_that_deletes_every_branch_of_a_mirror_takes_nothing() {
     for vault in [false, true] {

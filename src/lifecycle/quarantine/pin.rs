@@ -34,15 +34,15 @@ impl Quarantine<'_> {
         let _ = write!(text, "author {who}\ncommitter {who}\n\nborrowed by a confined sandbox\n");
         let commit = self.git.look(["hash-object", "-w", "-t", "commit", "--stdin"]);
         let commit = self.written(&commit.ask_with(text.into_bytes())?)?;
-        let before = before.unwrap_or_default();
-        let words = ["update-ref", "--no-deref", &self.pin(), &commit, &before];
-        self.git.look(words).done("pin what the sandbox borrows")?;
-        // There a fetch may delete the pin, and every other ref that leads to these commits.
+        // There a fetch may delete the pin, and every other ref that leads to these commits. They
+        // are kept first: what the pin holds is not looked at again.
         if kept_pack::is_mirrored(&self.repo.config) {
             let held = Held { commits: commits.clone(), ..Held::default() };
             kept_pack::keep(&self.git, self.repo, &held, Some(&commit), &self.id)?;
         }
-        Ok(())
+        let before = before.unwrap_or_default();
+        let words = ["update-ref", "--no-deref", &self.pin(), &commit, &before];
+        self.git.look(words).done("pin what the sandbox borrows")
     }
 
     /// The commit that the pin is at.
