@@ -295,7 +295,7 @@ mod tests {
     fn entry(path: &str, flags: u16, more: Option<u16>) -> Vec<u8> {
         let mut bytes = vec![0; 4 * SEEN + 20];
         bytes[24..28].copy_from_slice(&0o100_644_u32.to_be_bytes());
-        let length = u16::try_from(path.len()).unwrap();
+        let length = u16::try_from(path.len()).unwrap().min(LENGTH);
         let flags = flags | length | more.map_or(0, |_| EXTENDED);
         bytes.extend(flags.to_be_bytes());
         bytes.extend(more.into_iter().flat_map(u16::to_be_bytes));
@@ -313,6 +313,12 @@ mod tests {
         bytes.extend(extension);
         bytes.extend([0; 20]);
         bytes
+    }
+
+    fn with(entry: &[u8], at: usize, value: u8) -> Vec<u8> {
+        let mut entry = entry.to_vec();
+        entry[at] = value;
+        entry
     }
 
     fn flags(bytes: &[u8]) -> Option<Vec<(bool, bool)>> {
@@ -352,17 +358,23 @@ mod tests {
         );
         let intended = entry("a", 0, Some(0x2000));
         assert_eq!(flags(&index(3, &[intended], b"")), Some(vec![(false, false)]));
+        let ordinary = Index::of(index(2, std::slice::from_ref(&a), b""), 20, (0, 0), 0).unwrap();
+        assert!(!ordinary.is_submodule(0));
         let staged = entry("a", 0x1000, None);
         assert_eq!(flags(&index(2, &[staged], b"")), Some(vec![(false, false)]));
         for refused in [
             index(2, &[skipped], b""),
             index(4, std::slice::from_ref(&a), b""),
-            index(2, &[b, a.clone()], b""),
+            index(2, &[b.clone(), a.clone()], b""),
             index(2, &[a.clone(), a.clone()], b""),
             index(2, std::slice::from_ref(&a), b"link\0\0\0\0"),
             index(2, std::slice::from_ref(&a), b"sdir\0\0\0\0"),
             index(2, std::slice::from_ref(&a), b"TREE\0\0\0\x09x"),
-            index(2, &[a], b"T"),
+            index(2, std::slice::from_ref(&a), b"T"),
+            // A byte in the padding, a length that is not the path's, and one that a long path cannot have.
+            index(2, &[with(&b, 66, 1)], b""),
+            index(2, &[with(&a, 61, 2)], b""),
+            index(2, &[with(&entry(&"p".repeat(5000), 0, None), 61, 0xfe)], b""),
         ] {
             assert_eq!(flags(&refused), None);
         }

@@ -160,3 +160,62 @@ pub fn is_pushed(git: &Git, git_dir: &Path) -> bool {
     let call = git.look([dir]).args(words).env("GIT_ALLOW_PROTOCOL", "none");
     call.ask().is_ok_and(|answer| answer.ok() && answer.stdout.is_empty())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes files, and folders where a name ends in a slash.
+    fn made(names: &[&str]) -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        for name in names {
+            let path = top.path().join(name);
+            let folder = if name.ends_with('/') { &path } else { path.parent().unwrap() };
+            fs::create_dir_all(folder).unwrap();
+            if !name.ends_with('/') {
+                fs::write(path, "").unwrap();
+            }
+        }
+        top
+    }
+
+    #[test]
+    fn a_folder_without_a_head_is_no_git_dir_and_what_is_below_is_found() {
+        let top = made(&[
+            "z/.git",
+            "bare/HEAD",
+            "bare/objects/",
+            "bare/refs/",
+            "bare/refs/inner/.git/",
+            "linked/HEAD",
+            "linked/commondir",
+            "cache/objects/deep/.git/",
+            "cache/refs/",
+            "cache/file",
+            "named/HEAD/deep/.git/",
+            "named/objects/",
+            "named/refs/",
+            "half/HEAD",
+            "half/objects/deep/.git",
+            // Those of the sandbox itself.
+            ".git",
+            "HEAD",
+            "objects/",
+            "refs/",
+        ]);
+        let found = look_inside(top.path()).unwrap().repositories;
+        let wanted =
+            ["bare", "cache/objects/deep", "half/objects/deep", "linked", "named/HEAD/deep", "z"];
+        assert_eq!(found, wanted.map(PathBuf::from));
+    }
+
+    #[test]
+    fn only_an_entry_makes_a_linked_worktree() {
+        let top = made(&["none/.git/", "empty/.git/worktrees/", "one/.git/worktrees/x/HEAD"]);
+        let bare = made(&["bare/worktrees/x/HEAD"]);
+        for (folder, is) in [("none", false), ("empty", false), ("one", true)] {
+            assert_eq!(has_worktrees(&top.path().join(folder)), is, "{folder}");
+        }
+        assert!(has_worktrees(&bare.path().join("bare")));
+    }
+}

@@ -109,3 +109,37 @@ fn fingerprint_of(top: &Path, parts: Vec<PathBuf>) -> Option<String> {
     lines.sort();
     Some(name::hash(OsStr::new(&lines.join("\n"))))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::record::{Facts, Synced};
+
+    #[test]
+    fn a_quarantine_that_cannot_be_read_counts_as_work() {
+        let dir = tempfile::tempdir().unwrap();
+        let entry = dir.path();
+        let synced = |inside| Synced {
+            name: "box".into(),
+            head: None,
+            tree: None,
+            inside,
+            outside: None,
+            stays: false,
+        };
+        let record = |confined| Facts { confined, ..Facts::default() };
+        record::write_synced(entry, &record(Some(synced(None)))).unwrap();
+        assert!(!is_waiting(entry), "there is none");
+        fs::create_dir(super::dir(entry)).unwrap();
+        assert!(is_waiting(entry));
+        let now = fingerprint(entry);
+        assert!(now.is_some());
+        record::write_synced(entry, &record(Some(synced(now)))).unwrap();
+        assert!(!is_waiting(entry));
+        fs::remove_dir(super::dir(entry)).unwrap();
+        fs::write(super::dir(entry), "").unwrap();
+        assert_eq!(fingerprint(entry), None);
+        record::write_synced(entry, &record(Some(synced(None)))).unwrap();
+        assert!(is_waiting(entry));
+    }
+}

@@ -340,6 +340,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn files_that_matter_and_commits_that_are_nowhere_else_are_held() {
+        let facts = Facts { precious: Ok(2), only_here: Ok(3), ..Facts::nothing() };
+        assert_eq!(holds(&facts), [Holding::Precious(2), Holding::OnlyHere(3)]);
+        let why = |text: &str| Holding::Unknown(text.into());
+        let facts =
+            Facts { precious: Err("x".into()), only_here: Err("y".into()), ..Facts::nothing() };
+        assert_eq!(holds(&facts), [why("x"), why("y")]);
+        assert_eq!(holds(&Facts::nothing()), []);
+    }
+
     fn said(facts: &Facts, force: usize) -> Option<(String, Yields)> {
         refusal(facts, force).map(|refusal| (refusal.to_string(), refusal.yields))
     }

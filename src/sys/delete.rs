@@ -156,6 +156,12 @@ mod tests {
             fs::write(tree.join("mount/file"), "precious").unwrap();
             assert!(super::tree(&tree).is_err());
             assert_eq!(fs::read_to_string(tree.join("mount/file")).unwrap(), "precious");
+            // Also where the kernel cannot tell mounts apart.
+            let folder = fs::File::open(&tree).unwrap();
+            let inner = super::step_into_same_device(&folder, "mount");
+            assert_eq!(inner.unwrap_err(), super::Errno::XDEV);
+            fs::create_dir(tree.join("folder")).unwrap();
+            super::step_into_same_device(&folder, "folder").unwrap();
             return;
         }
         let dir = tempfile::tempdir().unwrap();

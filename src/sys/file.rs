@@ -207,6 +207,17 @@ mod tests {
         }
     }
 
+    /// Its first bytes belong to no memory, and reading them fails.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_that_cannot_be_read_is_not_taken_for_an_empty_one() {
+        let path = Path::new("/proc/self/mem");
+        assert!(open(path).is_ok());
+        assert!(read(path).is_err());
+        assert!(read_small(path).is_err());
+        assert!(read_untrusted(path, LARGEST).is_err());
+    }
+
     #[test]
     fn only_plain_files_are_opened_and_no_pipe_is_waited_for() {
         let dir = tempfile::tempdir().unwrap();

@@ -253,3 +253,42 @@ fn doctor_says_what_the_machine_can_do() {
         "hint: sudo sysctl -w user.max_user_namespaces=15000\n"
     );
 }
+
+#[test]
+fn the_network_of_hosts_needs_a_host() {
+    let Some(cell) = Cell::new() else { return };
+    is_refused(
+        &cell,
+        "git-sandbox run --confine --network=hosts box -- touch ran",
+        "error: cannot confine 'box': no host is named for '--network=hosts'\n\
+         hint: git config --global --add sandbox.confineHost <host>\n",
+    );
+}
+
+/// What is mounted over a symlink is mounted wherever that leads.
+#[test]
+fn a_symlink_in_the_place_of_a_mount_point_is_refused() {
+    let Some(cell) = Cell::new() else { return };
+    let point = cell.entry().join("confined/base-objects");
+    std::fs::remove_dir(&point).unwrap();
+    symlink(&cell.lab.home, &point).unwrap();
+    for level in ["--confine", "--confine=landlock"] {
+        let line = format!("git-sandbox run {level} box -- touch ran 2>&1 | tail -n 1 >&2; exit 1");
+        let point = point.display();
+        let wanted =
+            format!("error: cannot confine 'box': '{point}' is not what git sandbox made\n");
+        is_refused(&cell, &line, &wanted);
+    }
+}
+
+/// The list is what tells the next command whether repositories have appeared.
+#[test]
+fn without_a_list_of_the_repositories_inside_nothing_is_started() {
+    let Some(cell) = Cell::new() else { return };
+    let list = cell.entry().join("sandbox.nested");
+    std::fs::remove_file(&list).unwrap();
+    std::fs::create_dir(&list).unwrap();
+    let line = "git-sandbox run --confine box -- touch ran 2>&1 | tail -n 1 >&2; exit 1";
+    let error = format!("error: cannot write '{}': is a directory\n", list.display());
+    is_refused(&cell, line, &error);
+}

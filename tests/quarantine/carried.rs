@@ -231,3 +231,19 @@ fn where_refs_are_mirrored_nothing_starts_that_borrows_what_could_not_be_kept() 
     it.test.git(&["gc", "--quiet", "--prune=now"]);
     assert!(known(&it).status.success(), "what is borrowed is gone");
 }
+
+/// The reflog of a branch counts whatever its name is; only an index of the quarantine is no text.
+#[test]
+fn commits_in_the_reflog_of_a_branch_called_index_are_taken_over() {
+    let it = Confined::new();
+    let made = |text: &str| it.git(&["commit-tree", "-m", text, "HEAD^{tree}"]);
+    let (old, new) = (made("old"), made("new"));
+    for commit in [&old, &new] {
+        it.git(&["update-ref", "--create-reflog", "refs/heads/index", commit]);
+    }
+    assert!(it.look().contains("also holds branch 'index'"));
+    collect_garbage(&it.test);
+    for commit in [&old, &new] {
+        assert_eq!(it.outside(&format!("{commit}^{{commit}}")), *commit);
+    }
+}

@@ -182,3 +182,21 @@ fn a_branch_that_moves_beside_us_is_not_overwritten() {
     assert_eq!(it.outside("box"), other);
     assert_eq!(it.outside(&format!("{tip}^{{commit}}")), tip);
 }
+
+#[test]
+fn only_packs_that_a_crash_left_kept_are_let_go() {
+    let it = Confined::new();
+    let packs = it.test.app().join(".git/objects/pack");
+    let ours = "git-sandbox: being taken over\n";
+    write(&packs.join("pack-1.keep"), ours);
+    write(&packs.join("pack-2.keep"), "mine\n");
+    write(&packs.join("pack-3.keep"), "");
+    write(&packs.join("pack-4.notes"), ours);
+    it.commit("one", "1\n");
+    it.look();
+    let left = names_in(&packs)
+        .into_iter()
+        .filter(|name| name.len() == "pack-1.keep".len() || name.ends_with("notes"));
+    assert_eq!(left.collect::<Vec<_>>(), ["pack-2.keep", "pack-3.keep", "pack-4.notes"]);
+    assert_eq!(fs::read_to_string(packs.join("pack-4.notes")).unwrap(), ours);
+}

@@ -336,6 +336,21 @@ fn mounts_are_printed_as_options() {
 }
 
 #[test]
+fn a_detached_main_worktree_is_detached_inside_too() {
+    for format in [Format::Files, Format::Reftable] {
+        let Some(test) = repository(format) else { continue };
+        let path = test.new_sandbox(&["box"]);
+        test.git(&["checkout", "--quiet", "--detach"]);
+        let it = Confined { test, path };
+        it.prepare();
+        let head = fs::read_to_string(it.dir().join("HEAD")).unwrap();
+        assert_eq!(head, it.outside("main") + "\n");
+        let tip = it.commit("one", "1\n");
+        assert_eq!(it.look(), took("1 commit", &it.outside("main"), &tip));
+    }
+}
+
+#[test]
 fn what_a_loss_of_power_emptied_is_written_anew() {
     let it = Confined::new();
     let whole = ["config", "HEAD"].map(|name| fs::read(it.dir().join(name)).unwrap());

@@ -210,3 +210,64 @@ fn what_could_not_be_taken_over_is_not_forgotten_when_mounts_are_shown() {
     fs::rename(&hidden, &object).unwrap();
     assert_eq!(it.look(), took("1 commit", &it.outside("main"), &tip));
 }
+
+/// Such a conflict has one stage only, as a file that both sides renamed has.
+#[test]
+fn a_conflict_of_one_stage_stays_a_conflict() {
+    let it = Confined::new();
+    let id = it.git(&["rev-parse", "HEAD:a"]);
+    write(&it.test.home.join("records"), &format!("100644 {id} 2\tours\n"));
+    let mut command = it.command(&["update-index", "--index-info"]);
+    let records = fs::File::open(it.test.home.join("records")).unwrap();
+    assert!(command.stdin(records).status().unwrap().success());
+    assert_eq!(it.git(&["status", "--short"]), "AU ours");
+    assert_eq!(it.look(), also_holds("staged files"));
+    assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "");
+    refresh(&it, "more");
+    assert_eq!(it.git(&["status", "--short"]), "AU ours");
+}
+
+#[test]
+fn what_was_staged_outside_stays_where_the_index_inside_is_not_understood() {
+    let it = Confined::new();
+    write(&it.path.join("mine"), "mine\n");
+    it.test.git_in(&it.path, &["add", "mine"]);
+    fs::remove_file(it.path.join("mine")).unwrap();
+    it.prepare();
+    assert_eq!(it.git(&["status", "--short"]), "AD mine");
+    sparse(&it);
+    let before = it.outside("box");
+    write(&it.path.join("one"), "1\n");
+    it.git(&["add", "one"]);
+    it.git(&["commit", "--quiet", "-m", "one", "--", "one"]);
+    let tip = it.git(&["rev-parse", "HEAD"]);
+    assert_eq!(it.look(), took("1 commit", &before, &tip) + &also_holds("staged files"));
+    assert_eq!(it.test.git_in(&it.path, &["show", ":mine"]), "mine");
+    assert_eq!(it.git(&["show", ":mine"]), "mine");
+}
+
+#[test]
+fn the_config_that_a_command_wrote_stays() {
+    let it = Confined::new();
+    it.git(&["config", "alias.mine", "log -1"]);
+    write(&it.dir().join("HEAD"), "ref: refs/heads/mine\n");
+    it.look();
+    refresh(&it, "more");
+    assert_eq!(it.git(&["config", "alias.mine"]), "log -1");
+    assert_eq!(fs::read_to_string(it.dir().join("HEAD")).unwrap(), "ref: refs/heads/mine\n");
+}
+
+#[test]
+fn a_branch_that_was_rewritten_outside_is_followed_where_nothing_was_done_inside() {
+    let it = Confined::new();
+    let tip = it.commit("one", "1\n");
+    assert_eq!(it.look(), took("1 commit", &it.outside("main"), &tip));
+    it.test.git_in(&it.path, &["commit", "--quiet", "--amend", "-m", "rewritten"]);
+    let rewritten = it.outside("box");
+    assert_ne!(rewritten, tip);
+    it.prepare();
+    assert_eq!(it.git(&["rev-parse", "HEAD", "box"]), format!("{rewritten}\n{rewritten}"));
+    let next = it.commit("two", "2\n");
+    assert_eq!(it.look(), took("1 commit", &rewritten, &next));
+    assert_eq!(it.outside("box~"), rewritten);
+}

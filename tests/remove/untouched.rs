@@ -344,6 +344,22 @@ fn commits_in_the_clone_of_a_submodule_that_is_not_checked_out_are_found() {
 }
 
 #[test]
+fn commits_in_the_clone_of_a_submodule_are_found_beside_another_repository_with_work() {
+    let (test, path) = with_submodule(true);
+    let mine = test.commit(&path.join("sub"), "file", "mine\n");
+    shell(&test, &path.join("sub"), "git reset -q --hard HEAD~");
+    test.git_in(&path, &["submodule", "--quiet", "deinit", "--force", "sub"]);
+    write(&path.join("build/other/file"), "work\n");
+    write(&test.app().join(".git/info/exclude"), "build\n");
+    test.git_in(&path.join("build/other"), &["init", "--quiet"]);
+    let why = "unsaved work in 'build/other'; unsaved work in 'sub'";
+    test.run(&["rm", "box"]).stderr(&refusal("box", why)).code(1);
+    assert_eq!(fs::read_to_string(path.join("build/other/file")).unwrap(), "work\n");
+    let clone = entry(&test, &path).join("modules/sub");
+    test.git_in(&clone, &["--git-dir=.", "cat-file", "-e", &mine]);
+}
+
+#[test]
 fn an_ignored_file_that_matters_is_told() {
     let test = repository();
     let path = settled(&test, "x");

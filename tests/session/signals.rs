@@ -188,6 +188,23 @@ fn a_command_whose_sandbox_was_forgotten_is_named_and_ended() {
 }
 
 #[test]
+fn stop_all_leaves_what_runs_in_a_removed_sandbox_of_another_repository() {
+    let (lab, path) = Lab::with_box();
+    let other = lab.init("other", &[]);
+    let (child, pid) = lab.start_waiter("box");
+    assert!(lab.run(&["rm", "--force", "--force", "box"]).output().status.success());
+    assert!(!path.exists());
+    lab.run_in(&other, &["doctor"]).stderr("all is well\n").ok();
+    lab.run_in(&other, &["stop", "--all"]).ok();
+    assert!(is_alive(pid));
+    let output = lab.run_in(&other, &["stop", "box"]).output();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(is_alive(pid));
+    lab.go("box", pid);
+    assert_eq!(ended(child).status.code(), Some(7));
+}
+
+#[test]
 fn stop_all_ends_what_runs_in_a_sandbox_that_was_removed_by_force() {
     let (lab, path) = Lab::with_box();
     let (child, pid) = lab.start_waiter("box");
