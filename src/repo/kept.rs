@@ -85,11 +85,11 @@ pub fn keep_all(
     for (number, tag) in tags.enumerate() {
         git.look(["update-ref", &format!("{KEPT}{id}.tag{number}"), tag]).done(KEEP)?;
     }
-    let packed = match mirrored {
-        true => kept_pack::keep(git, repo, held, commit.as_deref(), id),
-        false => Ok(()),
-    };
-    if let Err(error) = packed.and_then(|()| verify(git, held)) {
+    if mirrored {
+        // Where that fails, the ref stays: it is better than nothing.
+        kept_pack::keep(git, repo, held, commit.as_deref(), id)?;
+    }
+    if let Err(error) = verify(git, held) {
         // A ref that leads to nothing would keep git from collecting garbage.
         if commit != before.commit {
             let words = ["update-ref", "--stdin"];

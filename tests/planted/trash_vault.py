@@ -403,4 +403,8 @@ BUGS = [
     ("purge a git dir wherever it is", "src/lifecycle/trash/put_away.rs",
      "        if home.as_deref() == private.parent() {\n", "        if BUG || home.as_deref() == private.parent() {\n",
      "unit:trash::put_away::tests::a_purge"),
+    ("say nothing of an ignored folder that cannot be deleted", "src/lifecycle/vault/discard.rs",
+     "            deleted.map_err(|error| Obstacle::Undeletable(shown(path), error))?;\n",
+     "            if !BUG {\n                deleted.map_err(|error| Obstacle::Undeletable(shown(path), error))?;\n            }\n",
+     "trash::purge_doubt::what_another_user_has_in"),
 ]

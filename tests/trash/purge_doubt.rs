@@ -204,3 +204,31 @@ fn what_another_user_has_left_after_a_deletion_does_not_stop_a_restore() {
     assert_eq!(fs::metadata(test.at("box/theirs")).unwrap().uid(), 1234);
     assert!(trashed(&test).is_empty());
 }
+
+#[test]
+fn what_another_user_has_in_an_ignored_folder_is_told_of_and_all_else_comes_back() {
+    const OTHER: Option<u32> = Some(1234);
+    let test = repository(Format::Files).unwrap();
+    if !test.am_root() {
+        not_as_this_user("a file of another user");
+        return;
+    }
+    let path = test.new_sandbox(&["box"]);
+    write(&path.join(".gitignore"), "cache/\n");
+    write(&path.join("mine"), "mine\n");
+    write(&path.join("cache/theirs/file"), "theirs\n");
+    for name in ["cache/theirs", "cache/theirs/file"] {
+        chown(path.join(name), OTHER, OTHER).unwrap();
+    }
+    let before = tree(&path, &[".git"]);
+    succeeds(test.run(&["rm", "--force", "box"]));
+    let output = without_power(&test, &test.app(), &["reap", "--purge"]).output();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let why = ": kept in the trash: cannot delete 'tree/cache': permission denied, ";
+    assert!(said.contains(why), "{said}");
+    let left = only_one(&test).join("tree/cache/theirs/file");
+    assert_eq!(fs::read_to_string(left).unwrap(), "theirs\n");
+    succeeds(without_power(&test, &test.app(), &["restore", "box"]));
+    same(&tree(&path, &[".git"]), &before);
+    assert!(trashed(&test).is_empty());
+}
