@@ -601,4 +601,8 @@ BUGS = [
      "            self.git.look(words).done(\"pin what the sandbox borrows\")?;\n        }\n"
      "        // There a fetch may delete the pin,",
      "quarantine::carried::where_refs_are"),
+    ("take what git cannot name for nothing", "src/lifecycle/quarantine/import.rs",
+     "        if !answer.ok() {\n            return Err(failed(&answer.why()));\n        }\n        let text",
+     "        if !answer.ok() && !BUG {\n            return Err(failed(&answer.why()));\n        }\n        let text",
+     "quarantine::stays::nothing_counts"),
 ]

@@ -6,6 +6,7 @@ use std::fs;
 use super::{Confined, took};
 use crate::fixture::files::write;
 use crate::fixture::run::succeeds;
+use crate::fixture::state::collect_garbage;
 
 /// Changes a ref of the repository, so that the quarantine is brought up to date.
 fn refresh(it: &Confined, branch: &str) {
@@ -270,4 +271,27 @@ fn a_branch_that_was_rewritten_outside_is_followed_where_nothing_was_done_inside
     let next = it.commit("two", "2\n");
     assert_eq!(it.look(), took("1 commit", &rewritten, &next));
     assert_eq!(it.outside("box~"), rewritten);
+}
+
+/// Objects that git was not able to name are not objects that are not there.
+#[test]
+fn nothing_counts_as_taken_over_where_git_cannot_tell_what_there_is() {
+    let it = Confined::new();
+    it.git(&["switch", "--quiet", "-c", "side"]);
+    let side = it.commit("side", "side\n");
+    it.git(&["switch", "--quiet", "box"]);
+    let (before, tip) = (it.outside("box"), it.commit("one", "1\n"));
+    let fake = it.test.fake_git(
+        "case \"$GIT_OBJECT_DIRECTORY $*\" in *sandbox.incoming*cat-file*) echo full >&2; exit 1;; esac; \
+         exec $GIT \"$@\"",
+    );
+    let run = it.test.program(&it.test.app(), &["show", "box", "--json"]).env("PATH", &fake);
+    let said = String::from_utf8(run.output().stderr).unwrap();
+    let why = "full; it stays in the sandbox\n";
+    assert_eq!(said, format!("warning: cannot take what ran in 'box': {why}"));
+    assert_eq!(it.outside("box"), before);
+    let said = it.look();
+    assert!(said.starts_with(&took("1 commit", &before, &tip)), "{said}");
+    collect_garbage(&it.test);
+    assert_eq!(it.outside(&format!("{side}^{{commit}}")), side);
 }

@@ -87,6 +87,9 @@ impl<'a> Incoming<'a> {
         let input = lines(ids.iter().map(String::as_str));
         let words = ["cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer"];
         let answer = self.call(words).ask_with(input.into_bytes())?;
+        if !answer.ok() {
+            return Err(failed(&answer.why()));
+        }
         let text = String::from_utf8_lossy(&answer.stdout).into_owned();
         let pairs = text.lines().filter_map(|line| line.split_once(' '));
         let pairs = pairs.filter(|(_, kind)| matches!(*kind, "commit" | "tag" | "tree" | "blob"));
