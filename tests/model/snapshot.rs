@@ -63,7 +63,7 @@ impl Snapshot {
     /// Its files alone.
     pub fn files(&self) -> Snapshot {
         let lines = self.lines.iter().filter(|line| line.starts_with("file ")).cloned().collect();
-        Snapshot { lines, locked: self.locked.clone(), ..Snapshot::default() }
+        Snapshot { lines, locked: self.locked.clone(), odd: self.odd, ..Snapshot::default() }
     }
 
     /// Whether git sees anything in it that is not committed, or an operation in progress.

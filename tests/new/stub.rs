@@ -219,3 +219,53 @@ fn a_folder_whose_name_only_looks_like_a_first_one_is_not_moved() {
     }
     assert!(!test.at("notes").exists() && !test.at("tasks.0123abcd").exists());
 }
+
+/// A creation that lost its folder with the power, in whose place another repository has its own worktree.
+fn displaced(test: &Test) -> (PathBuf, PathBuf) {
+    let path = test.new_sandbox(&["fix"]);
+    let entry = entry(test, &path);
+    for name in ["index", "ORIG_HEAD", "sandbox.json"] {
+        fs::remove_file(entry.join(name)).unwrap();
+    }
+    write(&entry.join("locked"), "git-sandbox: creating\n");
+    fs::remove_dir_all(&path).unwrap();
+    let other = test.init("other/app", &[]);
+    test.git_in(&other, &["worktree", "add", "--quiet", path.to_str().unwrap()]);
+    write(&path.join("file"), "theirs\n");
+    (path, entry)
+}
+
+#[test]
+fn one_whose_folder_another_repository_has_by_now_is_made_anew() {
+    let test = Test::new();
+    let (path, entry) = displaced(&test);
+    let again = test.new_sandbox(&["fix"]);
+    assert_ne!(again, path);
+    assert_eq!(test.git_in(&again, &["status", "--porcelain", "--branch"]), "## fix");
+    assert!(!entry.exists());
+    assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "theirs\n");
+    assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "fix");
+}
+
+#[test]
+fn doctor_drops_one_whose_folder_another_repository_has_by_now() {
+    let test = Test::new();
+    let (path, entry) = displaced(&test);
+    let output = test.run(&["doctor", "--fix"]).output();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    test.run(&["doctor"]).stderr("all is well\n").ok();
+    assert!(!entry.exists() && test.branches().contains(&"fix".into()));
+    assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "theirs\n");
+}
+
+#[test]
+fn one_that_was_checked_out_stays_although_another_repository_has_its_folder() {
+    let test = Test::new();
+    let (path, entry) = displaced(&test);
+    // What is staged is nowhere else.
+    fs::copy(test.app().join(".git/index"), entry.join("index")).unwrap();
+    assert_eq!(test.run(&["doctor", "--fix"]).output().status.code(), Some(1));
+    assert!(test.run(&["new", "other"]).output().status.success());
+    assert!(entry.join("index").is_file());
+    assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "theirs\n");
+}

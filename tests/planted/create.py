@@ -283,4 +283,9 @@ BUGS = [
      "    file::replace(&entry.join(\"locked\"), CREATING.as_bytes())?;\n",
      "    let marked = file::replace(&entry.join(\"locked\"), CREATING.as_bytes());\n    if !BUG {\n        marked?;\n    }\n",
      "spares::doubt::one_that_cannot"),
+    ("leave an interrupted creation whose folder another repository has", "src/lifecycle/recover/half_made.rs",
+     "    if can_be_dropped(tree) {\n        trash.drop", "    if !BUG && can_be_dropped(tree) {\n        trash.drop",
+     "new::stub::one_whose_folder"),
+    ("drop an interrupted creation that was checked out", "src/lifecycle/recover/half_made.rs",
+     "        && files.all(|file| file", "        && files.all(|file| BUG || file", "new::stub::one_that_was_checked_out"),
 ]

@@ -236,7 +236,9 @@ impl Doctor<'_> {
         for sandbox in sandboxes {
             let path = &sandbox.path;
             match &sandbox.state {
-                State::Creating if sandbox.head.is_none() => {
+                State::Creating
+                    if sandbox.head.is_none() || half_made::is_displaced(path, &sandbox.entry) =>
+                {
                     let cure = &mut || clear(here, sandbox, out);
                     self.find("creating", path, "its creation was interrupted", Some(cure));
                 }
@@ -368,7 +370,7 @@ fn clear(here: &Here, sandbox: &Sandbox, out: Out) -> Result<()> {
     let worktrees = here.repo.worktrees()?;
     let tree = worktrees.linked.iter().find(|tree| tree.entry == sandbox.entry);
     // It may have been completed while we waited.
-    let Some(tree) = tree.filter(|tree| half_made::is_stub(tree)) else { return Ok(()) };
+    let Some(tree) = tree.filter(|tree| half_made::can_go(tree)) else { return Ok(()) };
     match half_made::clear(&here.trash(&lock), tree)? {
         true => Ok(()),
         false => Err(std::io::Error::other("it holds files")).at("remove", &sandbox.path),

@@ -12,15 +12,41 @@ use std::path::{Path, PathBuf};
 use crate::error::{Doing, Result};
 use crate::lifecycle::trash::Trash;
 use crate::repo::{Worktree, link};
+use crate::sandbox::in_use;
 use crate::sandbox::mark::CREATING;
+use crate::sys::lock::Lock;
 use crate::sys::{crash_point, delete, file};
 use crate::ui::out::Out;
 
 /// Whether an entry is one. The caller holds the repository lock, so no other process is making it.
-pub fn is_stub(tree: &Worktree) -> bool {
+fn is_stub(tree: &Worktree) -> bool {
     let record = &tree.record;
     let named = record.head.is_some() || record.branch.is_some();
     record.locked.as_deref() == Some(CREATING) && !named && !tree.entry.as_os_str().is_empty()
+}
+
+/// Whether an entry is half-made, so that it can be cleared unless its folder holds files.
+pub fn can_go(tree: &Worktree) -> bool {
+    is_stub(tree) || can_be_dropped(tree)
+}
+
+/// Whether an interrupted creation has no folder any more, nor ever had files.
+fn can_be_dropped(tree: &Worktree) -> bool {
+    let Worktree { record, entry } = tree;
+    let is_free = || Lock::if_free(&in_use::lock_path(entry)).is_ok_and(|lock| lock.is_some());
+    record.locked.as_deref() == Some(CREATING) && is_displaced(&record.path, entry) && is_free()
+}
+
+/// Whether an entry that was never checked out names a folder that belongs to another repository by now: a loss
+/// of power took the folder of the one, and the other made its own there.
+pub fn is_displaced(folder: &Path, entry: &Path) -> bool {
+    const OURS: [&str; 6] = ["HEAD", "commondir", "gitdir", "locked", "logs", "refs"];
+    let is_ours = |name: &OsStr| {
+        OURS.iter().any(|ours| name == *ours) || name.as_bytes().starts_with(b"sandbox.")
+    };
+    let mut files = fs::read_dir(entry).into_iter().flatten();
+    link::is_another_repositorys(folder, entry)
+        && files.all(|file| file.is_ok_and(|file| is_ours(&file.file_name())))
 }
 
 /// Whether an entry, which git does not list, is one: it holds our lock and at most where the
@@ -47,6 +73,10 @@ pub fn clear_unlisted(common: &Path) -> bool {
 
 /// Removes a half-made entry and its empty folder. Returns false if it is not half-made or holds files.
 pub fn clear(trash: &Trash, tree: &Worktree) -> Result<bool> {
+    if can_be_dropped(tree) {
+        trash.drop_unused(&tree.entry)?;
+        return Ok(true);
+    }
     if !is_stub(tree) {
         return Ok(false);
     }
