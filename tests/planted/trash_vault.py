@@ -407,4 +407,7 @@ BUGS = [
      "            deleted.map_err(|error| Obstacle::Undeletable(shown(path), error))?;\n",
      "            if !BUG {\n                deleted.map_err(|error| Obstacle::Undeletable(shown(path), error))?;\n            }\n",
      "trash::purge_doubt::what_another_user_has_in"),
+    ("take a repository whose objects are a symlink for a folder", "src/lifecycle/vault/survey.rs",
+     "Some(FileType::Directory | FileType::Symlink)", "Some(kind) if kind == FileType::Directory || !BUG && kind == FileType::Symlink",
+     "unit:vault::tests::obstacles::a_bare_repository_whose"),
 ]

@@ -70,10 +70,11 @@ impl Survey<'_> {
         Ok(())
     }
 
-    /// Whether a folder is the quarantine of confined commands. It is no repository of its own: all its
-    /// files are put away, its objects too.
+    /// Whether a folder is, or is in, the quarantine of confined commands. It is no repository of its own: all
+    /// its files are put away, its objects too.
     fn is_quarantine(&self, path: &[u8]) -> bool {
-        self.part == Part::Private && path.strip_prefix(b"private/") == Some(b"confined")
+        let inside = path.strip_prefix(b"private/confined");
+        self.part == Part::Private && inside.is_some_and(|rest| matches!(rest, [] | [b'/', ..]))
     }
 
     /// Judges a folder that is a repository, or the git dir of one.
@@ -91,9 +92,11 @@ impl Survey<'_> {
             true => self.top.to_owned(),
             false => self.top.join(shown(&path[self.part.name().len() + 1..])),
         };
-        let is_git_dir = kind(b"HEAD").is_some()
-            && kind(b"objects") == Some(FileType::Directory)
-            && kind(b"refs") == Some(FileType::Directory);
+        // As `nested::look_inside` finds them: git follows a symlink there.
+        let holds = |name| matches!(kind(name), Some(FileType::Directory | FileType::Symlink));
+        let is_file = |name| kind(name).is_some_and(|kind| kind != FileType::Directory);
+        let is_git_dir = is_file(b"HEAD".as_slice())
+            && (is_file(b"commondir") || holds(b"objects".as_slice()) && holds(b"refs"));
         let is_plain = match kind(b".git") {
             // The sandbox's own pointer.
             Some(FileType::RegularFile) => is_top || (!at.ignored && is_dangling(&folder())),

@@ -64,6 +64,21 @@ fn a_repository_without_a_remote_stays() {
 }
 
 #[test]
+fn a_bare_repository_whose_objects_are_elsewhere_stays_also_in_an_ignored_folder() {
+    let mut world = World::new();
+    git(&world.tree(), &["init", "-q", "own"]);
+    git(&world.tree().join("own"), &["commit", "-q", "--allow-empty", "-m", "own"]);
+    let bare = world.tree().join("target/own.git");
+    fs::create_dir(world.tree().join("target")).unwrap();
+    fs::rename(world.tree().join("own/.git"), &bare).unwrap();
+    fs::remove_dir(world.tree().join("own")).unwrap();
+    fs::rename(bare.join("objects"), world.tree().join("target/objects")).unwrap();
+    std::os::unix::fs::symlink("../objects", bare.join("objects")).unwrap();
+    world.ignored = Some(vec!["target/".into()]);
+    nested(&world, "target/own.git");
+}
+
+#[test]
 fn a_bare_repository_with_commits_stays() {
     let world = World::new();
     let app = world.app();
