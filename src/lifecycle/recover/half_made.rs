@@ -44,7 +44,8 @@ pub fn is_displaced(folder: &Path, entry: &Path) -> bool {
     let is_ours = |name: &OsStr| {
         OURS.iter().any(|ours| name == *ours) || name.as_bytes().starts_with(b"sandbox.")
     };
-    let mut files = fs::read_dir(entry).into_iter().flatten();
+    // One that cannot be read may hold anything.
+    let Ok(mut files) = fs::read_dir(entry) else { return false };
     link::is_another_repositorys(folder, entry)
         && files.all(|file| file.is_ok_and(|file| is_ours(&file.file_name())))
 }
