@@ -13,6 +13,8 @@ pub mod nested;
 pub mod odd;
 pub mod place;
 pub mod read_worktrees;
+mod registry;
+mod registry_cache;
 pub mod request;
 pub mod resolve;
 pub mod root;
@@ -33,6 +35,7 @@ use crate::git::{self, Answer, Git, Running};
 use crate::repo::discover::{Whereabouts, local_variables};
 use crate::repo::link::{entry_points_to, entry_says, leads_to};
 use crate::repo::odd::Odd;
+use crate::repo::registry::Entry;
 use crate::sys::dir;
 use crate::sys::lock::Lock;
 use crate::sys::path::normal;
@@ -55,6 +58,8 @@ pub struct Repo {
     pub config: Config,
     /// Its worktrees, if git was asked for them already.
     listing: Mutex<Option<Asked>>,
+    /// The entries of git's registry, if they were read already.
+    registry: Mutex<Option<Vec<Entry>>>,
     /// Whether it was found by its folders.
     plain: bool,
     /// Whether its lock was taken before, by a command whose git was not too old.
@@ -96,6 +101,17 @@ struct Asked {
     odd: Vec<Odd>,
 }
 
+/// What is begun while git reads its config.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ahead {
+    /// Nothing.
+    Nothing,
+    /// git is asked for the worktrees.
+    Listing,
+    /// The entries of git's registry are read. The repository lock must be held.
+    Registry,
+}
+
 /// A repository that the folders show, before git was asked.
 #[derive(Debug)]
 pub struct Seen {
@@ -130,44 +146,48 @@ pub fn user_folder() -> PathBuf {
 impl Repo {
     /// The repository of the current folder, by the environment as it came.
     pub fn discover() -> Result<Repo> {
-        Repo::find(false)
+        Repo::find(Ahead::Nothing)
     }
 
     /// The same for a look at its worktrees, which git is asked for at once.
     pub fn to_look_at() -> Result<Repo> {
-        Repo::find(true)
+        Repo::find(Ahead::Listing)
     }
 
-    /// Finds the repository of a place whose lock is held already, if git agrees that it is there. With
-    /// `listing` git is asked for its worktrees at once.
-    pub fn seen(place: Seen, listing: bool) -> Result<Option<Repo>> {
-        Repo::confirmed(&place.git, place.whereabouts, listing)
+    /// Finds the repository of a place whose lock is held already, if git agrees that it is there.
+    pub fn seen(place: Seen, ahead: Ahead) -> Result<Option<Repo>> {
+        Repo::confirmed(&place.git, place.whereabouts, ahead)
     }
 
-    fn find(listing: bool) -> Result<Repo> {
+    fn find(ahead: Ahead) -> Result<Repo> {
         let git = Git::here()?;
         let plain = Whereabouts::plain(git.dir());
-        let found = plain.map(|plain| Repo::confirmed(&git, plain, listing)).transpose()?;
+        let found = plain.map(|plain| Repo::confirmed(&git, plain, ahead)).transpose()?;
         found.flatten().map_or_else(|| Repo::open(&git), Ok)
     }
 
     /// The repository that the folders show, if git agrees.
-    fn confirmed(git: &Git, plain: Whereabouts, listing: bool) -> Result<Option<Repo>> {
+    fn confirmed(git: &Git, plain: Whereabouts, ahead: Ahead) -> Result<Option<Repo>> {
         let words = ["config", "--list", "-z", "--show-scope", "--show-origin"];
-        let odd = if listing { odd::guard(&plain.common).ok() } else { None };
+        let odd = if ahead == Ahead::Listing { odd::guard(&plain.common).ok() } else { None };
         let known = lock_path(&plain.common).is_file();
         // Started by a thread of its own: until a program has started, nothing else of ours goes on.
-        let (answer, running) = std::thread::scope(|scope| {
+        let (answer, running, registry) = std::thread::scope(|scope| {
             let listing = odd.is_some().then(|| scope.spawn(|| git.start_worktrees()));
-            (git.call(words).ask(), listing.and_then(|listing| listing.join().ok()))
+            let registry =
+                (ahead == Ahead::Registry).then(|| scope.spawn(|| registry::read(&plain.common)));
+            let answer = git.call(words).ask();
+            (answer, listing.and_then(|it| it.join().ok()), registry.and_then(|it| it.join().ok()?))
         });
         let (answer, running) = (answer?, running.transpose()?);
         let listing = running.zip(odd).map(|(running, odd)| Asked { running, odd });
         let (config, files) = Config::parse_with_files(&answer.stdout);
         let top = top_of(git.dir(), &plain.prefix).filter(|_| answer.ok());
         let agreed = top.is_some_and(|top| plain.is_confirmed_by(&config, &files, top));
-        let listing = Mutex::new(listing);
-        Ok(agreed.then(|| Repo { listing, plain: true, known, ..Repo::of(git, plain, config) }))
+        let (listing, registry) = (Mutex::new(listing), Mutex::new(registry));
+        let repo =
+            || Repo { listing, registry, plain: true, known, ..Repo::of(git, plain, config) };
+        Ok(agreed.then(repo))
     }
 
     /// The repository of another folder, whatever the environment says.
@@ -202,8 +222,9 @@ impl Repo {
         let git = git.bound(top.as_deref().unwrap_or(&git_dir), &variables);
         let git = git.folding_case(common.join("head").exists());
         let git = hooks::left_out(&git, &common, &config);
-        let (listing, plain, known) = (Mutex::default(), false, false);
-        Repo { git, common, git_dir, top, prefix, config, listing, plain, known }
+        let (listing, registry) = (Mutex::default(), Mutex::default());
+        let (plain, known) = (false, false);
+        Repo { git, common, git_dir, top, prefix, config, listing, registry, plain, known }
     }
 
     /// Whether it is of the ordinary kind: found by its folders, and git agreed.
@@ -225,6 +246,7 @@ impl Repo {
     /// does not count any more.
     pub fn lock(&self, out: Out) -> Result<Lock> {
         self.asked();
+        self.read_ahead();
         let path = lock_path(&self.common);
         path.parent().map_or(Ok(()), dir::make)?;
         Lock::exclusive(&path, out)
@@ -239,6 +261,16 @@ impl Repo {
 
     fn asked(&self) -> Option<Asked> {
         self.listing.lock().ok()?.take()
+    }
+
+    fn read_ahead(&self) -> Option<Vec<Entry>> {
+        self.registry.lock().ok()?.take()
+    }
+
+    /// Reads the entries of git's registry, unless that was done since the lock was taken. `None` where git
+    /// has to be asked.
+    fn registry(&self) -> Option<Vec<Entry>> {
+        self.read_ahead().or_else(|| registry::read(&self.common))
     }
 
     /// Asks git for every worktree and finds the private git dir of each.

@@ -201,7 +201,11 @@ impl Place {
         }
         let linked = worktrees.linked.iter().map(|tree| &tree.record.path);
         let main = (!worktrees.main.bare).then_some(&worktrees.main.path);
-        match linked.chain(main).find(|path| folder.starts_with(path)) {
+        // There may be a thousand: a longer path is none above it.
+        let is_inside = |path: &&PathBuf| {
+            path.as_os_str().len() <= folder.as_os_str().len() && folder.starts_with(path)
+        };
+        match linked.chain(main).find(is_inside) {
             Some(path) => refused(format!("it is inside the worktree '{}'", path.display())),
             None => Ok(()),
         }
@@ -259,17 +263,25 @@ pub fn free_path(
 ) -> Result<PathBuf> {
     let names = fs::read_dir(home).at("read", home)?.flatten().map(|entry| entry.file_name());
     let others = names.filter(|name| own.and_then(Path::file_name) != Some(name));
-    let taken: Vec<String> = others.map(|name| name.to_string_lossy().to_lowercase()).collect();
+    let taken: Vec<OsString> = others.collect();
+    let is_taken = |folder: &str| taken.iter().any(|name| is_same_but_for_case(name, folder));
     for number in 1.. {
         let folder = if number == 1 { wanted.to_owned() } else { name::numbered(wanted, number) };
         let path = home.join(&folder);
-        let registered = worktrees.linked.iter().any(|tree| tree.record.path == path);
+        let is_path = |tree: &Worktree| tree.record.path.as_os_str() == path.as_os_str();
+        let registered = worktrees.linked.iter().any(is_path);
         let left_over = || !registered && fs::remove_dir(&path).is_ok();
-        if !registered && (!taken.contains(&folder.to_lowercase()) || left_over()) {
+        if !registered && (!is_taken(&folder) || left_over()) {
             return Ok(path);
         }
     }
     Err(Error::FolderTaken { path: home.join(wanted) })
+}
+
+fn is_same_but_for_case(name: &OsStr, folder: &str) -> bool {
+    name.eq_ignore_ascii_case(folder)
+        || !(name.is_ascii() && folder.is_ascii())
+            && name.to_string_lossy().to_lowercase() == folder.to_lowercase()
 }
 
 #[cfg(test)]

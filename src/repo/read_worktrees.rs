@@ -5,43 +5,16 @@
 //! is not so, in any entry, is git's to tell: then there is no answer here.
 
 use std::collections::HashMap;
-use std::ffi::{CStr, OsStr, OsString};
-use std::fs;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::mem::MaybeUninit;
-use std::ops::ControlFlow;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, openat};
-
+use super::registry::Entry;
 use super::{Repo, Worktree, Worktrees};
 use crate::git::porcelain::Record;
 use crate::git::refs::HEADS;
-use crate::sys::{file, names, parallel};
-
-/// What is in an entry in which nothing was interrupted.
-const CALM: [&str; 18] = [
-    "AUTO_MERGE",
-    "COMMIT_EDITMSG",
-    "FETCH_HEAD",
-    "HEAD",
-    "ORIG_HEAD",
-    "commondir",
-    "config.worktree",
-    "gitdir",
-    "index",
-    "info",
-    "logs",
-    "modules",
-    "refs",
-    "sandbox.index",
-    "sandbox.json",
-    "sandbox.lock",
-    "sandbox.port",
-    "sandbox.runs",
-];
+use crate::sys::file;
 
 /// All worktrees.
 #[derive(Debug)]
@@ -66,9 +39,10 @@ pub fn read(repo: &Repo) -> Option<Read> {
     let main = Record { path: top, head, branch, bare: false, locked: None };
     let mut worktrees = Worktrees { main, linked: Vec::new(), odd: Vec::new() };
     let mut unsettled = Vec::new();
-    for Entry { mut tree, head, is_calm } in entries(&repo.common.join("worktrees"))? {
+    for Entry { at, folder, locked, head, is_calm } in repo.registry()? {
         let (id, branch) = refs.parse(&head)?;
-        (tree.record.head, tree.record.branch) = (id, branch);
+        let record = Record { path: folder, head: id, branch, bare: false, locked };
+        let mut tree = Worktree { record, entry: at };
         // Of the others it is enough to know which branch they have.
         if !is_calm || tree.entry == repo.git_dir {
             tree.record.head = refs.head(&head)?.0;
@@ -81,71 +55,6 @@ pub fn read(repo: &Repo) -> Option<Read> {
         one.record.path.as_os_str().as_bytes().cmp(other.record.path.as_os_str().as_bytes())
     });
     Some(Read { worktrees, unsettled })
-}
-
-/// A worktree whose HEAD is still to be understood.
-struct Entry {
-    tree: Worktree,
-    head: Vec<u8>,
-    is_calm: bool,
-}
-
-fn entries(registry: &Path) -> Option<Vec<Entry>> {
-    let names = match fs::read_dir(registry) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Some(Vec::new()),
-        other => other.ok()?.map(|entry| entry.map(|entry| entry.path())),
-    };
-    let names: Vec<PathBuf> = names.collect::<Result<_, _>>().ok()?;
-    parallel::map(&names, entry).into_iter().collect()
-}
-
-/// Reads an entry. `None` if there is anything in it that is neither a plain file nor a folder, or that
-/// git does not write.
-fn entry(entry: &PathBuf) -> Option<Entry> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder_of = openat(CWD, entry, flags, Mode::empty()).ok()?;
-    let (mut is_calm, mut is_locked, mut is_odd) = (true, false, false);
-    let told = names::each(&folder_of, |name, kind| {
-        let name = name.to_bytes();
-        if !matches!(name, b"." | b"..") {
-            is_odd |= !matches!(kind, FileType::RegularFile | FileType::Directory);
-            is_calm &= CALM.iter().any(|calm| calm.as_bytes() == name);
-            is_locked |= name == b"locked";
-        }
-        ControlFlow::Continue(())
-    });
-    told.ok().filter(|()| !is_odd)?;
-    let head = small(&folder_of, c"HEAD")?;
-    let path = folder(&small(&folder_of, c"gitdir")?)?;
-    let locked = match is_locked {
-        true => Some(small(&folder_of, c"locked")?),
-        false => None,
-    };
-    let locked = locked.map(|text| String::from_utf8_lossy(text.trim_ascii()).into_owned());
-    let record = Record { path, head: None, branch: None, bare: false, locked };
-    Some(Entry { tree: Worktree { record, entry: entry.clone() }, head, is_calm })
-}
-
-/// Reads a small file of an entry by one call.
-fn small(folder: &OwnedFd, name: &CStr) -> Option<Vec<u8>> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(folder, name, flags, Mode::empty()).ok()?;
-    // On the stack: a thousand entries must not keep a page each.
-    let mut buffer = [const { MaybeUninit::uninit() }; 4096];
-    let (bytes, rest) = rustix::io::read(file, &mut buffer).ok()?;
-    (!rest.is_empty()).then(|| bytes.to_vec())
-}
-
-/// The folder that a `gitdir` names, if it names it as git does: in full, and by its shortest path.
-fn folder(gitdir: &[u8]) -> Option<PathBuf> {
-    let text = gitdir.strip_suffix(b"\n")?.strip_suffix(b"/.git")?;
-    let path = PathBuf::from(OsStr::from_bytes(text));
-    let mut parts = path.components();
-    let is_full = parts.next() == Some(Component::RootDir)
-        && parts.all(|part| matches!(part, Component::Normal(_)))
-        && path.components().collect::<PathBuf>().as_os_str() == path.as_os_str();
-    let is_line = !text.iter().any(|byte| matches!(byte, b'\n' | 0)) && text.trim_ascii() == text;
-    (is_full && is_line).then_some(path)
 }
 
 /// Where a branch is.
@@ -234,31 +143,9 @@ impl Refs<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::sys::fuzz;
+    use std::fs;
 
-    #[test]
-    fn a_folder_is_named_in_full() {
-        let named = |text: &str| folder(text.as_bytes());
-        assert_eq!(named("/a/b c/.git\n"), Some(PathBuf::from("/a/b c")));
-        for odd in [
-            "",
-            "/a/.git",
-            "a/.git\n",
-            "../a/.git\n",
-            "/a/../b/.git\n",
-            "/a//b/.git\n",
-            "/.git\n",
-            "/a/./b/.git\n",
-            "/a/b\n",
-            "/a\n/b/.git\n",
-            "/a /.git\n",
-            "/a/.git\n\n",
-            "/a\0/.git\n",
-        ] {
-            assert_eq!(named(odd), None, "{odd:?}");
-        }
-    }
+    use super::*;
 
     #[test]
     fn heads_are_read_as_git_writes_them() {
@@ -294,14 +181,5 @@ mod tests {
         }
         assert_eq!(head(&format!("{}\n", "0".repeat(40))), None);
         assert_eq!(head(&format!("{}\n", "a".repeat(64))), None);
-    }
-
-    #[test]
-    fn fuzz_folders() {
-        fuzz::damaged(&[b"/a/b/.git\n".as_slice(), b"/home/me/x y/.git\n"], |input| {
-            let Some(path) = folder(input) else { return };
-            assert!(path.is_absolute());
-            assert!(input.starts_with(path.as_os_str().as_bytes()));
-        });
     }
 }

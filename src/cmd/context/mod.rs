@@ -16,7 +16,7 @@ use crate::lifecycle::vault::{Stored, Vault};
 use crate::lifecycle::{background, recover};
 use crate::repo::place::Place;
 use crate::repo::root::Root;
-use crate::repo::{Repo, Seen, Worktree, Worktrees, kept};
+use crate::repo::{Ahead, Repo, Seen, Worktree, Worktrees, kept};
 use crate::sandbox::all_repos::{self, Everywhere};
 use crate::sandbox::journal::Journal;
 use crate::sandbox::reporter::Reporter;
@@ -42,18 +42,18 @@ pub fn colours(args: &Args, config: &Config) -> Out {
 /// Locks this repository and finds it. Where it can be seen without git and its lock is free, the
 /// lock comes first, so that git is asked for everything at once.
 pub fn lock_repo(out: Out) -> Result<(Repo, Lock)> {
-    lock_and_find(out, true)
+    lock_and_find(out, Ahead::Listing)
 }
 
 /// The same for a command that reads by itself which worktrees there are.
 pub fn lock_repo_alone(out: Out) -> Result<(Repo, Lock)> {
-    lock_and_find(out, false)
+    lock_and_find(out, Ahead::Registry)
 }
 
-fn lock_and_find(out: Out, listing: bool) -> Result<(Repo, Lock)> {
+fn lock_and_find(out: Out, ahead: Ahead) -> Result<(Repo, Lock)> {
     if let Some(seen) = Seen::here()?
         && let Some(lock) = seen.lock()?
-        && let Some(repo) = Repo::seen(seen, listing)?
+        && let Some(repo) = Repo::seen(seen, ahead)?
     {
         return Ok((repo, lock));
     }
