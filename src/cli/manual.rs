@@ -477,6 +477,10 @@ When the last daily `reap` was and, until somebody was told, what it did.
 `$GIT_COMMON_DIR/sandbox/lock`::
 The lock of the repository. It stays; only a lock on it counts.
 
+`$GIT_COMMON_DIR/sandbox/registry`::
+What the entries of many worktrees held when they were last read, so that `new` reads only those that changed.
+It can be deleted at any time.
+
 `$GIT_COMMON_DIR/sandbox.merge.lock`::
 The lock of merges.
 

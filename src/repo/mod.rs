@@ -23,7 +23,7 @@ pub mod stamps;
 pub mod start_point;
 pub mod unreached;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -271,6 +271,15 @@ impl Repo {
     /// has to be asked.
     fn registry(&self) -> Option<Vec<Entry>> {
         self.read_ahead().or_else(|| registry::read(&self.common))
+    }
+
+    /// Returns those of the linked worktrees whose entries hold anything but what they hold at rest, or that
+    /// cannot be read without git. The repository lock must be held.
+    pub fn unsettled(&self, worktrees: &Worktrees) -> Vec<Worktree> {
+        let entries = self.registry().unwrap_or_default();
+        let calm: HashSet<PathBuf> =
+            entries.into_iter().filter(|entry| entry.is_calm).map(|entry| entry.at).collect();
+        worktrees.linked.iter().filter(|tree| !calm.contains(&tree.entry)).cloned().collect()
     }
 
     /// Asks git for every worktree and finds the private git dir of each.

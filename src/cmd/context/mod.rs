@@ -25,6 +25,7 @@ use crate::sys::clock::{self, Time};
 use crate::sys::lock::Lock;
 use crate::sys::path::{self, Presence};
 use crate::ui::out::{Out, When};
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
@@ -150,8 +151,9 @@ impl Here {
         let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
         let place = Place::of(&repo, root, &worktrees);
         let mut sandboxes = sandbox::all(&worktrees, &place);
-        let listed = |folder: &PathBuf| worktrees.linked.iter().any(|it| it.record.path == *folder);
-        let unlisted = place.folders().into_iter().filter(|folder| !listed(folder));
+        let listed: HashSet<&PathBuf> =
+            worktrees.linked.iter().map(|tree| &tree.record.path).collect();
+        let unlisted = place.folders().into_iter().filter(|folder| !listed.contains(folder));
         let orphans = all_repos::orphans_of(&repo.common, unlisted);
         let orphans = all_repos::without_returning(orphans, &place.trash_folders());
         sandboxes.extend(orphans.iter().map(|folder| Sandbox::orphan(folder)));

@@ -14,7 +14,8 @@ use crate::ui::out::Out;
 /// Mends creations, removals, restores, renamings, merges and spares, and takes over what confined
 /// commands left in a quarantine. Whether there was anything.
 pub fn all(trash: &Trash, worktrees: &Worktrees, out: Out) -> bool {
-    half_made::clear_unlisted(&trash.repo.common) | among(trash, worktrees, &worktrees.linked, out)
+    let unsettled = trash.repo.unsettled(worktrees);
+    half_made::clear_unlisted(&trash.repo.common) | among(trash, worktrees, &unsettled, out)
 }
 
 /// The same where only these may have been left in the middle of anything, and each is listed.
