@@ -13,7 +13,7 @@ use crate::cli::spec::{
     RESTART, ROOT, WITH_CHANGES,
 };
 use crate::cmd::context::session::Start;
-use crate::cmd::context::{self, Here, lock_repo_alone, session, walls};
+use crate::cmd::context::{self, Here, lock_repo, session, walls};
 use crate::error::{Error, Result};
 use crate::git::{self, Running, porcelain};
 use crate::lifecycle::create::{Action, Maker, Outcome, Wish};
@@ -39,7 +39,7 @@ pub fn run(args: &Args, out: &mut Out) -> Result<u8> {
             wish.pull.clone_from(&pull);
         }
     }
-    let (repo, lock) = lock_repo_alone(*out)?;
+    let (repo, lock) = lock_repo(*out)?;
     *out = context::colours(args, &repo.config);
     let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
     let what = what_to_run(args, &repo, &wishes)?;

@@ -103,7 +103,7 @@ struct Asked {
 
 /// What is begun while git reads its config.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ahead {
+enum Ahead {
     /// Nothing.
     Nothing,
     /// git is asked for the worktrees.
@@ -155,8 +155,8 @@ impl Repo {
     }
 
     /// Finds the repository of a place whose lock is held already, if git agrees that it is there.
-    pub fn seen(place: Seen, ahead: Ahead) -> Result<Option<Repo>> {
-        Repo::confirmed(&place.git, place.whereabouts, ahead)
+    pub fn seen(place: Seen) -> Result<Option<Repo>> {
+        Repo::confirmed(&place.git, place.whereabouts, Ahead::Registry)
     }
 
     fn find(ahead: Ahead) -> Result<Repo> {
@@ -265,6 +265,10 @@ impl Repo {
 
     fn read_ahead(&self) -> Option<Vec<Entry>> {
         self.registry.lock().ok()?.take()
+    }
+
+    fn is_registry_read(&self) -> bool {
+        self.registry.lock().is_ok_and(|read| read.is_some())
     }
 
     /// Reads the entries of git's registry, unless that was done since the lock was taken. `None` where git

@@ -27,6 +27,20 @@ pub struct Read {
 
 /// Reads git's registry. `None` where git has to be asked.
 pub fn read(repo: &Repo) -> Option<Read> {
+    read_with(repo, false)
+}
+
+/// Returns what `git worktree list` would say, if the registry was read when the repository was locked and git
+/// need not be asked.
+pub fn read_ahead(repo: &Repo) -> Option<Worktrees> {
+    if !repo.is_registry_read() {
+        return None;
+    }
+    read_with(repo, true).map(|read| read.worktrees)
+}
+
+/// With `whole` the commit of every branch is read.
+fn read_with(repo: &Repo, whole: bool) -> Option<Read> {
     let extensions = repo.config.of_sections(&["extensions."]);
     let is_known = |(key, _): (&str, &str)| key == "extensions.objectformat";
     // A git that is too old is noticed by its answers: the first command asks.
@@ -44,7 +58,7 @@ pub fn read(repo: &Repo) -> Option<Read> {
         let record = Record { path: folder, head: id, branch, bare: false, locked };
         let mut tree = Worktree { record, entry: at };
         // Of the others it is enough to know which branch they have.
-        if !is_calm || tree.entry == repo.git_dir {
+        if whole || !is_calm || tree.entry == repo.git_dir {
             tree.record.head = refs.head(&head)?.0;
         }
         unsettled.extend((!is_calm).then(|| tree.clone()));

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::git::config::Config;
@@ -35,8 +36,16 @@ pub fn facts(
     processes: &Processes,
 ) -> Facts {
     let here = std::env::current_dir();
+    let not_ours = broken(sandbox);
+    let git = repo.git.in_sandbox(&sandbox.path, &sandbox.entry);
+    let is_ready = not_ours.is_none() && sandbox.state == State::Ready;
+    // Before anything is asked, so that they tell of whatever changes from then on.
+    let stamps = if is_ready { Stamps::of(&sandbox.entry) } else { None };
+    // The answer is there when it is needed.
+    let head = is_ready.then(|| HeadTree::ask(&git));
     let mut facts = Facts {
-        not_ours: broken(sandbox),
+        not_ours,
+        stamps,
         is_where_we_are: here.map_or(true, |here| here.starts_with(&sandbox.path)),
         contains: contained(repo, worktrees, sandbox),
         mount: mounts::all().into_iter().find(|mount| mount.starts_with(&sandbox.path)),
@@ -55,8 +64,6 @@ pub fn facts(
         }
         return facts;
     }
-    facts.stamps = Stamps::of(&sandbox.entry);
-    let git = repo.git.in_sandbox(&sandbox.path, &sandbox.entry);
     let main = (!worktrees.main.bare).then_some(worktrees.main.path.as_path());
     let operation = sandbox.operation(&repo.git, repo.is_reftable());
     let operation = operation.or_else(|| confined::operation(&sandbox.entry));
@@ -77,7 +84,9 @@ pub fn facts(
     std::thread::scope(|scope| {
         let only_here = scope.spawn(|| only_here().map_err(|error: Error| error.to_string()));
         let modules = || unsaved_module(&repo.git, &sandbox.entry).into_iter().collect();
-        let strangers = index.and_then(|index| strangers(&git, sandbox, index));
+        let looked = index.map(|index| pristine::strangers(&sandbox.path, index, cores()));
+        let is_at_head = head.is_some_and(|head| head.matches(index, &git));
+        let strangers = looked.flatten().filter(|_| is_at_head);
         // While no git of ours works in there.
         let facts = Facts { users: users(), ..facts };
         let idle = facts.users.as_ref().is_ok_and(Vec::is_empty);
@@ -134,31 +143,30 @@ pub fn for_a_move(
     }
 }
 
-/// What is in it besides the files of its commit; `None` unless these are all there, as git put them
-/// there. Then there is no change and no edit that is hidden.
-fn strangers(git: &Git, sandbox: &Sandbox, index: &Index) -> Option<Vec<PathBuf>> {
-    let head = match &index.tree {
-        Some(_) => git.look(["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]),
-        None => git.look([
-            "diff-index",
-            "--cached",
-            "--quiet",
-            "--ignore-submodules=none",
-            "HEAD",
-            "--",
-        ]),
-    };
-    let same = |answer: Answer| {
-        let told = |tree: &String| answer.stdout.trim_ascii_end() == tree.as_bytes();
-        answer.ok() && index.tree.as_ref().is_none_or(told)
-    };
-    // Asked by a thread of its own: until a program has started, nothing else of ours goes on.
-    std::thread::scope(|scope| {
-        let head = scope.spawn(|| head.ask());
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let strangers = pristine::strangers(&sandbox.path, index, cores);
-        strangers.filter(|_| head.join().is_ok_and(|head| head.is_ok_and(same)))
-    })
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// The question for the tree of a HEAD, on its way.
+struct HeadTree(JoinHandle<Result<Answer>>);
+
+impl HeadTree {
+    /// Asks by a thread of its own: until a program has started, nothing else of ours goes on.
+    fn ask(git: &Git) -> HeadTree {
+        let (git, words) = (git.clone(), ["rev-parse", "--verify", "--quiet", "HEAD^{tree}"]);
+        HeadTree(std::thread::spawn(move || git.look(words).ask()))
+    }
+
+    /// Waits for the answer. Returns whether an index has exactly the files of HEAD.
+    fn matches(self, index: Option<&Index>, git: &Git) -> bool {
+        let answer = self.0.join().ok().and_then(Result::ok).filter(Answer::ok);
+        let (Some(answer), Some(index)) = (answer, index) else { return false };
+        if let Some(tree) = &index.tree {
+            return answer.stdout.trim_ascii_end() == tree.as_bytes();
+        }
+        let words = ["diff-index", "--cached", "--quiet", "--ignore-submodules=none", "HEAD", "--"];
+        git.look(words).ask().is_ok_and(|answer| answer.ok())
+    }
 }
 
 /// The same paths, if git ignores each of them.

@@ -235,7 +235,7 @@ pub fn all() -> Vec<Process> {
     };
     let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
     thread::scope(|scope| {
-        for _ in 1..cores.min(pids.len().div_ceil(4 * PORTION)) {
+        for _ in 1..cores.min(pids.len().div_ceil(16 * PORTION)) {
             scope.spawn(look);
         }
         look();

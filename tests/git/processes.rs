@@ -11,8 +11,8 @@ use crate::git::environment::has_reftable;
 
 /// What is run, after these, and the gits that it starts, sorted.
 const TABLE: &[(&str, &[&str], &[&str])] = &[
-    // Where the repository has been locked before, the lock comes first, and `config` and `worktree
-    // list` run at once; `new` reads the worktrees itself then.
+    // Where the repository has been locked before, the lock comes first, and what takes it reads the
+    // worktrees itself.
     ("new fix", &[], &["branch", "config", "reset", "worktree list"]),
     ("new fix", &["new x"], &["branch", "config", "reset"]),
     (
@@ -30,12 +30,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["new fix"],
         &["config", "for-each-ref", "rev-list", "rev-parse", "status", "worktree list"],
     ),
-    ("rm fix", &["new fix"], &["config", "rev-parse", "update-ref", "worktree list"]),
-    (
-        "restore fix",
-        &["new fix", "rm fix"],
-        &["config", "symbolic-ref", "update-ref", "worktree list"],
-    ),
+    ("rm fix", &["new fix"], &["config", "rev-parse", "update-ref"]),
+    ("restore fix", &["new fix", "rm fix"], &["config", "symbolic-ref", "update-ref"]),
     ("reap", &["new fix"], &["config", "worktree list", "worktree prune"]),
 ];
 
@@ -128,7 +124,7 @@ fn neither_ignored_files_nor_submodules_cost_a_status() {
     write(&path.join("in/a.o"), "built\n");
     write(&path.join("build/deep/b"), "built\n");
     settle(&test);
-    let wanted = ["check-ignore", "config", "rev-parse", "update-ref", "worktree list"];
+    let wanted = ["check-ignore", "config", "rev-parse", "update-ref"];
     assert_eq!(started(&test, "rm fix"), wanted);
     test.run(&["restore", "fix"]).output();
     let there = ["in/a.o", "build/deep/b"].map(|name| path.join(name).is_file());
@@ -143,9 +139,12 @@ fn neither_ignored_files_nor_submodules_cost_a_status() {
 }
 
 /// What plain files tell in an ordinary repository.
-const REMOVE: &[&str] = &["config", "rev-parse", "update-ref", "worktree list"];
-const RESTORE: &[&str] = &["config", "symbolic-ref", "update-ref", "worktree list"];
-/// The same where git is asked for the branch.
+const REMOVE: &[&str] = &["config", "rev-parse", "update-ref"];
+const RESTORE: &[&str] = &["config", "symbolic-ref", "update-ref"];
+/// The same where git is asked for the worktrees.
+const LIST_REMOVE: &[&str] = &["config", "rev-parse", "update-ref", "worktree list"];
+const LIST_RESTORE: &[&str] = &["config", "symbolic-ref", "update-ref", "worktree list"];
+/// And where it is asked for the branch.
 const ASK: &[&str] =
     &["config", "rev-list", "rev-parse", "symbolic-ref", "update-ref", "worktree list"];
 
@@ -186,14 +185,14 @@ fn what_no_plain_file_tells_is_asked_of_git() {
     // A config of its own, and refs that are packed.
     test.git(&["config", "extensions.worktreeConfig", "true"]);
     test.git_in(&test.at("fix"), &["config", "--worktree", "x.y", "z"]);
-    starts(&test, REMOVE, RESTORE);
+    starts(&test, LIST_REMOVE, LIST_RESTORE);
     test.git(&["pack-refs", "--all"]);
-    starts(&test, REMOVE, ASK);
+    starts(&test, LIST_REMOVE, ASK);
     // A branch whose file is a symlink to another's.
     test.git(&["branch", "--quiet", "real", "fix"]);
     let branches = test.app().join(".git/refs/heads");
     std::os::unix::fs::symlink("real", branches.join("fix")).unwrap();
-    starts(&test, REMOVE, ASK);
+    starts(&test, LIST_REMOVE, ASK);
     assert!(branches.join("fix").is_symlink());
 }
 

@@ -15,8 +15,9 @@ use crate::lifecycle::trash::{self, Trash};
 use crate::lifecycle::vault::{Stored, Vault};
 use crate::lifecycle::{background, recover};
 use crate::repo::place::Place;
+use crate::repo::read_worktrees;
 use crate::repo::root::Root;
-use crate::repo::{Ahead, Repo, Seen, Worktree, Worktrees, kept};
+use crate::repo::{Repo, Seen, Worktree, Worktrees, kept};
 use crate::sandbox::all_repos::{self, Everywhere};
 use crate::sandbox::journal::Journal;
 use crate::sandbox::reporter::Reporter;
@@ -41,20 +42,11 @@ pub fn colours(args: &Args, config: &Config) -> Out {
 }
 
 /// Locks this repository and finds it. Where it can be seen without git and its lock is free, the
-/// lock comes first, so that git is asked for everything at once.
+/// lock comes first, so that the worktrees are read while git reads its config.
 pub fn lock_repo(out: Out) -> Result<(Repo, Lock)> {
-    lock_and_find(out, Ahead::Listing)
-}
-
-/// The same for a command that reads by itself which worktrees there are.
-pub fn lock_repo_alone(out: Out) -> Result<(Repo, Lock)> {
-    lock_and_find(out, Ahead::Registry)
-}
-
-fn lock_and_find(out: Out, ahead: Ahead) -> Result<(Repo, Lock)> {
     if let Some(seen) = Seen::here()?
         && let Some(lock) = seen.lock()?
-        && let Some(repo) = Repo::seen(seen, ahead)?
+        && let Some(repo) = Repo::seen(seen)?
     {
         return Ok((repo, lock));
     }
@@ -147,7 +139,7 @@ impl Here {
     pub fn of(repo: Repo, args: &Args, out: &mut Out) -> Result<Here> {
         *out = colours(args, &repo.config);
         let now = clock::now()?;
-        let worktrees = repo.worktrees()?;
+        let worktrees = read_worktrees::read_ahead(&repo).map_or_else(|| repo.worktrees(), Ok)?;
         let root = Root::wanted(args.value(&ROOT), &repo.config, &repo.git)?;
         let place = Place::of(&repo, root, &worktrees);
         let mut sandboxes = sandbox::all(&worktrees, &place);
