@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::registry::Entry;
-use super::{Repo, Worktree, Worktrees};
+use super::{Repo, Worktree, Worktrees, odd};
 use crate::git::porcelain::Record;
 use crate::git::refs::HEADS;
 use crate::sys::file;
@@ -33,7 +33,9 @@ pub fn read(repo: &Repo) -> Option<Read> {
 /// Returns what `git worktree list` would say, if the registry was read when the repository was locked and git
 /// need not be asked.
 pub fn read_ahead(repo: &Repo) -> Option<Worktrees> {
-    if !repo.is_registry_read() {
+    // Commands that come now have git read files of every entry.
+    let is_odd = || odd::guard(&repo.common).map_or(true, |odd| !odd.is_empty());
+    if !repo.is_registry_read() || is_odd() {
         return None;
     }
     read_with(repo, true).map(|read| read.worktrees)

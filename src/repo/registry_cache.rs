@@ -25,8 +25,11 @@ use crate::sys::file;
 pub const LEAST: usize = 100;
 /// So many new entries make it worth to write the file anew.
 pub const NEWS: usize = 64;
-/// The coarsest times of a file system, in seconds.
-const COARSEST: i64 = 2;
+const SECOND: i64 = 1_000_000_000;
+/// How far apart in nanoseconds two changes are at the most that get the same time, with a reserve: on a file
+/// system that keeps parts of a second, and on one that does not.
+const FINE: i64 = SECOND / 10;
+const COARSE: i64 = 2 * SECOND;
 /// A file for a hundred thousand entries.
 const LARGEST: u64 = 32 * 1024 * 1024;
 
@@ -44,7 +47,7 @@ pub struct Known<'a> {
 pub struct Stamp {
     /// A digest of all inodes, sizes and times.
     digest: u64,
-    /// The newest of the times, in seconds.
+    /// The newest of the times, in nanoseconds.
     newest: i64,
 }
 
@@ -64,13 +67,25 @@ impl Stamp {
             if FileType::from_raw_mode(stat.st_mode) != kind {
                 return None;
             }
-            let times = [stat.st_mtime, stat.st_ctime].map(i64::from);
+            let seconds = [stat.st_mtime, stat.st_ctime].map(i64::from);
+            let parts = [stat.st_mtime_nsec, stat.st_ctime_nsec].map(i64::try_from);
+            let times =
+                [nanoseconds(seconds[0], parts[0].ok()?), nanoseconds(seconds[1], parts[1].ok()?)];
             (stat.st_ino, stat.st_size, times).hash(&mut hasher);
-            (stat.st_mtime_nsec, stat.st_ctime_nsec).hash(&mut hasher);
             newest = newest.max(times[0]).max(times[1]);
         }
         Some(Stamp { digest: hasher.finish(), newest })
     }
+
+    /// Whether a change from now on must get another time.
+    fn is_old(self, now: i64) -> bool {
+        let reserve = if self.newest % SECOND == 0 { COARSE } else { FINE };
+        self.newest < now.saturating_sub(reserve)
+    }
+}
+
+fn nanoseconds(seconds: i64, part: i64) -> i64 {
+    seconds.saturating_mul(SECOND).saturating_add(part)
 }
 
 /// Reads the file of a repository.
@@ -85,9 +100,8 @@ pub fn write(common: &Path, entries: &[(&OsStr, Stamp, Known)], news: usize) {
     let next = path.with_file_name(file::new_name(NAME));
     // The time of the file system itself: other machines may have other clocks.
     let Ok(mut new) = file::create_private(&next) else { return };
-    let now = new.metadata().map_or(i64::MIN, |meta| meta.mtime());
-    let is_old =
-        |(_, stamp, _): &&(&OsStr, Stamp, Known)| stamp.newest < now.saturating_sub(COARSEST);
+    let now = new.metadata().map_or(i64::MIN, |meta| nanoseconds(meta.mtime(), meta.mtime_nsec()));
+    let is_old = |(_, stamp, _): &&(&OsStr, Stamp, Known)| stamp.is_old(now);
     let old: Vec<_> = entries.iter().filter(is_old).collect();
     let is_worth_it = news + old.len() >= entries.len() + NEWS;
     let written =
@@ -146,7 +160,8 @@ fn parse(bytes: &[u8]) -> Option<HashMap<&[u8], (u64, Known<'_>)>> {
     if number(lead)? != digest(bytes.get(lead.len() + 1..)?) {
         return None;
     }
-    let mut known = HashMap::new();
+    // An entry takes about as much.
+    let mut known = HashMap::with_capacity(bytes.len() / 128);
     while let (Some(id), Some(stamp), Some(folder), Some(head)) =
         (fields.next(), fields.next(), fields.next(), fields.next())
     {
@@ -243,7 +258,19 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_in_the_last_seconds_is_not_written_down() {
+    fn a_stamp_is_old_once_the_next_change_must_get_another_time() {
+        let is_old = |newest: i64, now: i64| Stamp { digest: 0, newest }.is_old(now);
+        // Where parts of a second are kept.
+        assert!(is_old(SECOND + 1, SECOND + 2 + FINE));
+        assert!(!is_old(SECOND + 1, SECOND + 1 + FINE));
+        // Where they are not.
+        assert!(is_old(SECOND, SECOND + 1 + COARSE));
+        assert!(!is_old(SECOND, SECOND + COARSE));
+        assert!(!is_old(SECOND, i64::MIN));
+    }
+
+    #[test]
+    fn what_changed_a_moment_ago_is_not_written_down() {
         let ids = names(2 * NEWS);
         let (dir, registry) = repository(&ids);
         // Each has just been changed: its times of change are of now.
