@@ -1,6 +1,7 @@
 //! Each system call and each git of a command fails once. A command that says it is done has done
 //! everything; one that fails has done nothing, or what the next command completes.
 
+mod orphans;
 mod removal;
 mod rename;
 mod vault;

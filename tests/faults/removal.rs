@@ -7,9 +7,9 @@ use super::{at_work, clean, has_failed, unborn};
 use crate::fixture::Test;
 use crate::fixture::diff::same;
 use crate::fixture::faults::{CHANGES, GITS, at_every_place};
-use crate::fixture::files::{tree, write};
+use crate::fixture::files::{names_in, write};
 use crate::fixture::run::succeeds;
-use crate::fixture::state::{is_registered, kept, private, state};
+use crate::fixture::state::{is_registered, kept, state};
 use crate::fixture::trash::{only_one, trashed};
 
 /// The state of a sandbox, what git lists, and all branches. Nothing is in the trash.
@@ -90,14 +90,6 @@ fn one_with_work_is_restored_or_stays_in_the_trash() {
     is_restored_or_stays(&scene, GITS);
 }
 
-/// What git lists, and what is checked out and staged in the sandbox `box`, whose folder is gone.
-#[track_caller]
-fn without_folder(test: &Test) -> String {
-    assert_eq!(trashed(test), Vec::<PathBuf>::new());
-    let listed = test.git(&["worktree", "list", "--porcelain"]);
-    listed + &tree(&private(&test.app(), "box"), &["sandbox.lock", "logs"])
-}
-
 #[test]
 fn one_whose_folder_is_gone_is_forgotten_or_stays_as_it_was() {
     let (test, path) = clean();
@@ -105,24 +97,55 @@ fn one_whose_folder_is_gone_is_forgotten_or_stays_as_it_was() {
     write(&path.join("staged"), "staged\n");
     test.git_in(&path, &["add", "staged"]);
     fs::remove_dir_all(&path).unwrap();
-    let before = without_folder(&test);
     for calls in [CHANGES, GITS] {
         at_every_place(calls, |fault| {
             let outcome = fault.run(&test, &["rm", "box"]);
-            if outcome.is_done {
-                only_one(&test);
-                assert!(!is_registered(&test.app(), "box"), "{fault:?}");
-                succeeds(test.run(&["restore", "box"]));
-                assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), commit);
-                assert_eq!(fs::read_to_string(path.join("staged")).unwrap(), "staged\n");
-                assert_eq!(test.git_in(&path, &["status", "--porcelain"]), "A  staged");
-                fs::remove_dir_all(&path).unwrap();
-            } else {
+            if !outcome.is_done {
                 has_failed(&outcome);
+                // From when it is written down on, the next command completes it.
                 succeeds(test.run(&["reap"]));
-                let (now, then) = (without_folder(&test), &before);
-                assert_eq!(now.lines().next(), then.lines().next(), "{fault:?}");
+                if trashed(&test).is_empty() {
+                    succeeds(test.run(&["rm", "box"]));
+                }
             }
+            only_one(&test);
+            assert!(!is_registered(&test.app(), "box"), "{fault:?}");
+            succeeds(test.run(&["restore", "box"]));
+            assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), commit);
+            assert_eq!(fs::read_to_string(path.join("staged")).unwrap(), "staged\n");
+            assert_eq!(test.git_in(&path, &["status", "--porcelain", "-b"]), "## box\nA  staged");
+            fs::remove_dir_all(&path).unwrap();
+            outcome.is_hit
+        });
+    }
+}
+
+#[test]
+fn what_is_purged_is_gone_or_is_purged_later() {
+    let test = Test::new();
+    for (is_stored, calls) in [(false, CHANGES), (false, GITS), (true, CHANGES), (true, GITS)] {
+        at_every_place(calls, |fault| {
+            let path = test.new_sandbox(&["box"]);
+            test.git_in(&path, &["checkout", "--quiet", "--detach"]);
+            test.commit(&path, "mine", "mine\n");
+            succeeds(test.run(&["rm", "--force", "box"]));
+            if is_stored {
+                succeeds(test.run(&["reap", "--purge"]));
+            }
+            let outcome = fault.run(&test, &["reap", "--purge", "box"]);
+            // One that the vault could not read for once is only warned of.
+            match outcome.is_done && !outcome.said.contains("warning: ") {
+                true => assert_eq!(kept(&test), "", "{fault:?}: {outcome:?}"),
+                false => drop(test.run(&["reap", "--purge", "box"]).output()),
+            }
+            assert_eq!(trashed(&test), Vec::<PathBuf>::new(), "{fault:?}: {outcome:?}");
+            assert_eq!(names_in(&test.app().join(".git/sandbox")), ["lock"], "{fault:?}");
+            let left = test.run(&["restore"]).output();
+            assert_eq!(String::from_utf8_lossy(&left.stdout), "", "{fault:?}");
+            for name in kept(&test).lines() {
+                test.git(&["update-ref", "-d", name]);
+            }
+            test.git(&["branch", "--quiet", "-D", "box"]);
             outcome.is_hit
         });
     }

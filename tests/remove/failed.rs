@@ -109,7 +109,9 @@ fn a_branch_that_is_checked_out_elsewhere_after_a_crash_is_not_checked_out_twice
 /// HEAD on a branch that is elsewhere by now, or gone, would show the whole difference as staged.
 #[test]
 fn a_branch_that_was_moved_or_deleted_after_a_crash_is_not_checked_out_again() {
-    for words in [&["branch", "--quiet", "--force", "box", "main"][..], &["branch", "--quiet", "-D", "box"]] {
+    for words in
+        [&["branch", "--quiet", "--force", "box", "main"][..], &["branch", "--quiet", "-D", "box"]]
+    {
         let (test, path) = crashed(false);
         let head = test.git_in(&path, &["rev-parse", "HEAD"]);
         test.git(words);
