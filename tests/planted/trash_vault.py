@@ -423,9 +423,10 @@ BUGS = [
      "        Ok(Journal { kept, reftable, refs, fingerprint, ..item.journal.clone() })",
      "trash::kept_again::a_commit_that_is_made_while"),
     ("remove a journal before what lies beside it", "src/sandbox/journal.rs",
-     "for name in [&file::new_name(FILE), FILE] {",
-     "let new = file::new_name(FILE);\n"
-     "        for name in if BUG { [FILE, &new] } else { [&new, FILE] } {",
+     "            let path = folder.join(name);\n            match fs::remove_file",
+     "            let other = file::new_name(FILE);\n"
+     "            let other = if name == FILE { other.as_str() } else { FILE };\n"
+     "            let path = folder.join(if BUG { other } else { name });\n            match fs::remove_file",
      "faults::removal::what_is_purged"),
     ("leave the folder of an orphan whose journal cannot be written", "src/lifecycle/trash/orphan.rs",
      "    if let Err(error) = moved {\n        Journal::remove(&at)?;",
