@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use super::has_failed;
 use crate::fixture::Test;
 use crate::fixture::diff::same;
-use crate::fixture::faults::{CHANGES, GITS, UNPACKING, at_every_place};
-use crate::fixture::files::{chmod, write};
+use crate::fixture::faults::{CHANGES, GITS, READING, UNPACKING, at_every_place};
+use crate::fixture::files::{chmod, tree, write};
 use crate::fixture::run::succeeds;
 use crate::fixture::state::state;
 use crate::fixture::trash::{only_one, trashed};
@@ -50,6 +50,25 @@ fn what_is_put_away_or_stays_comes_back_whole() {
             outcome.is_hit
         });
     }
+}
+
+#[test]
+fn what_cannot_be_read_is_not_put_away() {
+    let (test, path) = with_files();
+    let before = state(&test, &path);
+    at_every_place(READING, |fault| {
+        if trashed(&test).is_empty() {
+            succeeds(test.run(&["rm", "--force", "box"]));
+        }
+        let item = only_one(&test);
+        let files = tree(&item, &["journal.json"]);
+        let outcome = fault.run(&test, &["reap", "--purge"]);
+        // What is as it was need not be brought back for the next attempt.
+        if !item.exists() || tree(&item, &["journal.json"]) != files {
+            comes_back(&test, &path, &before);
+        }
+        outcome.is_hit
+    });
 }
 
 #[test]
