@@ -242,6 +242,8 @@ fn one_that_is_adopted_from_the_vault_is_there_no_more() {
     let (test, path, entry) = stored();
     succeeds(test.run(&["new", "next"]));
     assert!(!entry.exists() && only_one(&test).join("tree/staged").is_file());
+    let vault = test.root().with_file_name(".vault.git");
+    assert_eq!(test.git_in(&vault, &["for-each-ref"]), "");
     test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
     assert_eq!(test.git_in(&path, &["show", ":staged"]), "staged");
     assert_eq!(fs::read_to_string(path.join("staged")).unwrap(), "staged\n");
