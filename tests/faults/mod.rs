@@ -38,8 +38,9 @@ fn at_work() -> (Test, PathBuf) {
     test.git_in(&path, &["branch", "below"]);
     test.commit(&path, "two", "two\n");
     let mut rebase = test.command("git", &path);
-    rebase.args(["-c", "sequence.editor=sed -i '1s/^/break\\n/'", "rebase", "--quiet", "-i"]);
-    let stopped = rebase.args(["--update-refs", "HEAD~2"]).output().unwrap();
+    // git knows that setting from 2.38 on.
+    rebase.args(["-c", "sequence.editor=sed -i '1s/^/break\\n/'", "-c", "rebase.updateRefs=true"]);
+    let stopped = rebase.args(["rebase", "--quiet", "-i", "HEAD~2"]).output().unwrap();
     assert!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
     let blob = test.git_in(&path, &["hash-object", "-w", "a"]);
     test.git_in(&path, &["update-ref", "refs/worktree/note", &blob]);
