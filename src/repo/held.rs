@@ -30,9 +30,9 @@ impl Held {
         self.files.is_empty() && self.tags.is_empty()
     }
 
-    /// How many files and trees of it are not in a commit.
+    /// How many files of it are not in a commit. The trees that an index remembers do not count.
     pub fn staged(&self) -> u64 {
-        self.files.len() as u64
+        self.files.iter().filter(|entry| entry.starts_with("100644 ")).count() as u64
     }
 }
 

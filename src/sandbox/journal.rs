@@ -222,9 +222,10 @@ impl Journal {
         file::clear(&folder.join(FILE));
     }
 
-    /// Removes journal and folder; the tree must be gone.
+    /// Removes journal and folder; the tree must be gone. The journal itself goes last: without it the
+    /// folder is not found again.
     pub fn remove(folder: &Path) -> Result<()> {
-        for name in [FILE, &file::new_name(FILE)] {
+        for name in [&file::new_name(FILE), FILE] {
             let path = folder.join(name);
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {

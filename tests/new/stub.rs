@@ -1,6 +1,6 @@
 //! An entry that git was killed in the middle of making: no HEAD yet, nothing checked out.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
 
 use crate::fixture::Test;
@@ -255,6 +255,20 @@ fn doctor_drops_one_whose_folder_another_repository_has_by_now() {
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     test.run(&["doctor"]).stderr("all is well\n").ok();
     assert!(!entry.exists() && test.branches().contains(&"fix".into()));
+    assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "theirs\n");
+}
+
+#[test]
+fn one_that_a_process_is_still_making_stays_although_another_repository_has_its_folder() {
+    let test = Test::new();
+    let (path, entry) = displaced(&test);
+    let lock = File::create(entry.join("sandbox.lock")).unwrap();
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockShared).unwrap();
+    assert!(test.run(&["new", "other"]).output().status.success());
+    assert!(entry.join("HEAD").is_file());
+    drop(lock);
+    assert!(test.run(&["new", "third"]).output().status.success());
+    assert!(!entry.exists());
     assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "theirs\n");
 }
 

@@ -288,4 +288,11 @@ BUGS = [
      "new::stub::one_whose_folder"),
     ("drop an interrupted creation that was checked out", "src/lifecycle/recover/half_made.rs",
      "        && files.all(|file| file", "        && files.all(|file| BUG || file", "new::stub::one_that_was_checked_out"),
+    ("drop an entry that a process is still making", "src/lifecycle/recover/half_made.rs",
+     "is_displaced(&record.path, entry) && is_free()", "is_displaced(&record.path, entry) && (BUG || is_free())",
+     "new::stub::one_that_a_process"),
+    ("leave the old branch of a renamed sandbox", "src/lifecycle/rename.rs",
+     "                self.delete(old, renaming.commit.as_deref())?;",
+     "                let deleted = self.delete(old, renaming.commit.as_deref());\n                if !BUG { deleted?; }",
+     "faults::rename::one_is_renamed"),
 ]

@@ -106,6 +106,24 @@ fn a_branch_that_is_checked_out_elsewhere_after_a_crash_is_not_checked_out_twice
     assert!(trashed(&test).is_empty());
 }
 
+/// HEAD on a branch that is elsewhere by now, or gone, would show the whole difference as staged.
+#[test]
+fn a_branch_that_was_moved_or_deleted_after_a_crash_is_not_checked_out_again() {
+    for words in
+        [&["branch", "--quiet", "--force", "box", "main"][..], &["branch", "--quiet", "-D", "box"]]
+    {
+        let (test, path) = crashed(false);
+        let head = test.git_in(&path, &["rev-parse", "HEAD"]);
+        test.git(words);
+        succeeds(test.run(&["new", "next"]));
+        assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "", "{words:?}");
+        assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), head, "{words:?}");
+        assert_eq!(test.git_in(&path, &["status", "--porcelain"]), " M a", "{words:?}");
+        assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "edited\n");
+        assert!(!entry(&test, &path).join("locked").exists() && trashed(&test).is_empty());
+    }
+}
+
 #[test]
 fn a_branch_that_was_checked_out_in_the_trash_after_a_crash_is_left() {
     let (test, _) = crashed(true);

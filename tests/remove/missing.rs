@@ -303,3 +303,21 @@ fn one_over_whose_parent_something_is_mounted_is_not_forgotten() {
         drop(mount);
     });
 }
+
+#[test]
+fn the_branch_of_one_that_was_forgotten_is_free_for_others() {
+    let (test, path) = with_box();
+    write(&path.join("new"), "staged\n");
+    test.git_in(&path, &["add", "new"]);
+    fs::remove_dir_all(&path).unwrap();
+    let said = "removed 'box', whose folder was gone; undo with: git sandbox restore box-ID\n";
+    test.run(&["rm", "box"]).stderr(said).ok();
+    let listed = String::from_utf8(test.run(&["restore"]).output().stdout).unwrap();
+    assert!(listed.contains("1 staged file"), "{listed}");
+    let elsewhere = test.home.join("elsewhere").display().to_string();
+    test.git(&["worktree", "add", "--quiet", &elsewhere, "box"]);
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.git_in(&path, &["branch", "--show-current"]), "");
+    assert_eq!(test.git_in(&path, &["rev-parse", "HEAD"]), test.git(&["rev-parse", "box"]));
+    assert_eq!(test.git_in(&path, &["status", "--porcelain"]), "A  new");
+}

@@ -6,6 +6,7 @@ mod failed;
 mod in_use;
 mod kinds;
 mod missing;
+mod nested;
 mod no_answer;
 mod orphan;
 mod places;

@@ -225,3 +225,63 @@ fn one_whose_files_were_deleted_in_the_trash_is_not_adopted() {
     assert!(item.join("dot-git").is_file() && !path.exists());
     assert!(entry.join("HEAD").is_file() && !entry.join("locked").exists());
 }
+
+/// Puts the orphan away in the vault while its repository is out of reach.
+fn stored() -> (Test, PathBuf, PathBuf) {
+    let (test, path, entry) = orphan();
+    fs::rename(test.app(), test.home.join("away")).unwrap();
+    let run = test.run_in(&test.home, &["reap", "--all"]);
+    succeeds(run.env("GIT_SANDBOX_NOW", after(420)));
+    fs::rename(test.home.join("away"), test.app()).unwrap();
+    assert!(!path.exists() && trashed(&test).is_empty());
+    (test, path, entry)
+}
+
+#[test]
+fn one_that_is_adopted_from_the_vault_is_there_no_more() {
+    let (test, path, entry) = stored();
+    succeeds(test.run(&["new", "next"]));
+    assert!(!entry.exists() && only_one(&test).join("tree/staged").is_file());
+    let vault = test.root().with_file_name(".vault.git");
+    assert_eq!(test.git_in(&vault, &["for-each-ref"]), "");
+    test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+    assert_eq!(test.git_in(&path, &["show", ":staged"]), "staged");
+    assert_eq!(fs::read_to_string(path.join("staged")).unwrap(), "staged\n");
+    test.run(&["restore"]).stderr("nothing to bring back\n").ok();
+}
+
+/// The private git dir has what is staged, and the vault the files.
+#[test]
+fn one_that_cannot_be_adopted_from_the_vault_now_is_not_forgotten() {
+    let (test, path, entry) = stored();
+    let git = test.fake_git(
+        "case \" $* \" in *' cat-file blob '*) echo broken >&2; exit 128 ;; esac\n\
+         exec \"$GIT\" \"$@\"",
+    );
+    let said = "warning: an interrupted removal or restore is still there: \
+                cannot read the manifest of 'box-ID': broken\n\
+                error: sandbox 'box' was removed\n\
+                hint: git sandbox restore box-ID\n";
+    test.program(&test.app(), &["rm", "box"]).env("PATH", git).stderr(said).code(1);
+    assert!(entry.join("index").is_file());
+    test.run(&["restore", "box"]).stdout("$ROOT/box\n").stderr("restored 'box'\n").ok();
+    assert_eq!(test.git_in(&path, &["show", ":staged"]), "staged");
+    test.run(&["restore"]).stderr("nothing to bring back\n").ok();
+}
+
+#[test]
+fn an_orphan_comes_back_to_no_place_that_is_taken_and_to_one_whose_folder_is_gone() {
+    let (test, path, _) = orphan();
+    fs::rename(test.app(), test.home.join("away")).unwrap();
+    let restore = || test.run_in(&test.home, &["restore", "--all", "box"]);
+    write(&path.join("mine"), "mine\n");
+    let said = "error: cannot restore 'box': '$ROOT/box' already exists\n\
+                hint: git sandbox restore box --as box-2\n";
+    restore().stderr(said).code(1);
+    assert_eq!(fs::read_to_string(path.join("mine")).unwrap(), "mine\n");
+    assert!(only_one(&test).join("tree/staged").is_file());
+    fs::remove_dir_all(test.root()).unwrap();
+    succeeds(restore());
+    assert_eq!(fs::read_to_string(path.join("staged")).unwrap(), "staged\n");
+    assert_eq!(trashed(&test), Vec::<PathBuf>::new());
+}

@@ -6,8 +6,8 @@ use std::os::unix::fs::symlink;
 use crate::fixture::Test;
 use crate::fixture::diff::same;
 use crate::fixture::files::write;
-use crate::fixture::repository::{Format, repository};
-use crate::fixture::state::{collect_garbage, entry, kept, state};
+use crate::fixture::repository::{Format, repository, with_box};
+use crate::fixture::state::{collect_garbage, entry, kept, private_anywhere, state};
 use crate::fixture::trash::{only_one, trash, trashed};
 use crate::fixture::work::commit;
 
@@ -193,4 +193,42 @@ fn a_journal_that_cannot_be_read_is_told_of_once() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(said.matches("warning: ").count(), 1, "{said}");
     assert_eq!(fs::read_to_string(folder.join("tree/b")).unwrap(), "staged\n");
+}
+
+#[test]
+fn one_whose_journal_and_private_git_dir_are_lost_is_told_of() {
+    let (test, _) = with_box();
+    succeeds(&test, &["rm", "box"]);
+    let folder = only_one(&test);
+    fs::write(folder.join("journal.json"), "{").unwrap();
+    fs::remove_dir_all(private_anywhere(&test.app(), "box")).unwrap();
+    let output = test.run(&["restore"]).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said.matches("warning: ").count(), 1, "{said}");
+    assert!(said.contains(&folder.display().to_string()), "{said}");
+    assert!(folder.join("tree/a").is_file());
+}
+
+/// What is left of it is a plain folder.
+#[test]
+fn a_crash_while_one_without_a_private_git_dir_comes_back_is_undone_or_completed() {
+    let mut completed = 0;
+    for step in 1..40 {
+        let (test, path) = with_box();
+        write(&path.join("a"), "edited\n");
+        succeeds(&test, &["rm", "--force", "box"]);
+        fs::remove_dir_all(private_anywhere(&test.app(), "box")).unwrap();
+        if !test.run(&["restore", "box"]).crashes_at(step) {
+            return assert!(completed > 0, "it never died in between");
+        }
+        let is_back = path.exists();
+        completed += u32::from(is_back);
+        succeeds(&test, &["reap"]);
+        if !is_back {
+            succeeds(&test, &["restore", "box"]);
+        }
+        assert_eq!(fs::read_to_string(path.join("a")).unwrap(), "edited\n", "{step}");
+        assert!(trashed(&test).is_empty(), "{step}");
+    }
+    panic!("it never came to its end");
 }

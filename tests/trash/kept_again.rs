@@ -189,6 +189,30 @@ fn a_file_that_vanishes_before_it_is_kept_stops_the_removal() {
     assert!(trashed(&test).is_empty() && kept(&test).is_empty());
 }
 
+/// What it looked like is noted before it is read, or the commit would seem to be kept.
+#[test]
+fn a_commit_that_is_made_while_a_second_keep_ends_is_found_by_the_next_reap() {
+    let (test, tree, _) = removed(false);
+    goes_on(&test, &tree);
+    let git = test.fake_git(&format!(
+        "\"$GIT\" \"$@\" || exit\n\
+         case \" $* \" in *' update-ref refs/sandbox/kept/'*)\n\
+         mkdir \"$HOME/committed\" 2>/dev/null || exit 0\n\
+         \"$GIT\" -C '{}' commit --quiet --allow-empty -m later ;; esac",
+        tree.display()
+    ));
+    let nothing = "nothing to clean up (0 sandboxes)\n";
+    test.program(&test.app(), &["reap"]).env("PATH", git).stderr(nothing).ok();
+    assert!(test.home.join("committed").is_dir());
+    let late = test.git_in(&tree, &["rev-parse", "HEAD"]);
+    assert_eq!(test.git_in(&tree, &["log", "-1", "--format=%s"]), "later");
+    test.run(&["reap"]).stderr(nothing).ok();
+    collect_garbage(&test);
+    assert_eq!(test.git(&["cat-file", "-t", &late]), "commit");
+    succeeds(test.run(&["restore", "box"]));
+    assert_eq!(test.git_in(&test.at("box"), &["rev-parse", "HEAD"]), late);
+}
+
 #[test]
 fn a_second_keep_whose_file_vanishes_leaves_the_ref_of_the_first() {
     let (test, tree, commits) = removed(true);

@@ -88,8 +88,9 @@ impl Trash<'_> {
             Head::On(_) => self.born(entry)?,
             Head::At(id) => Some(id),
         };
-        // What was committed between a crash and now stays checked out.
-        if own != journal.head && self.tip_of(branch)? != own {
+        // What was committed between a crash and now stays checked out, and so does what its branch has
+        // left: on a branch that is elsewhere, all that differs would seem to be staged.
+        if self.tip_of(branch)? != own {
             return Ok(());
         }
         // It may have been checked out elsewhere since.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Error, Result};
 use crate::lifecycle::trash::Trash;
-use crate::lifecycle::trash::removal::new_id;
+use crate::lifecycle::trash::removal::{self, new_id};
 use crate::repo::kept::{self, Kept};
 use crate::repo::{held, link};
 use crate::sandbox::holding::Holding;
@@ -108,7 +108,7 @@ impl Trash<'_> {
         super::check_ours(&trash)?;
         let pin = Pin::new(&id, trash.join(&id), entry).without_folder();
         crash_point::reached();
-        pin.set(entry)?;
+        removal::set(&pin, entry)?;
         crash_point::reached();
         let prepared = self.prepare_to_forget(sandbox, &pin);
         let (journal, kept) = match prepared {

@@ -74,9 +74,11 @@ pub fn trash(folder: &Path, root: &Path, now: Time, why: Why) -> Result<String> 
         holds: vec![Holding::Orphan],
     };
     dir::make(&at)?;
-    journal.write(&at)?;
-    crash_point::reached();
-    if let Err(error) = file::rename(folder, &at.join(TREE)) {
+    let moved = journal.write(&at).and_then(|()| {
+        crash_point::reached();
+        file::rename(folder, &at.join(TREE))
+    });
+    if let Err(error) = moved {
         Journal::remove(&at)?;
         return Err(error);
     }

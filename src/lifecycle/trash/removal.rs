@@ -81,7 +81,7 @@ impl Trash<'_> {
         self.home()?;
         let pin = Pin::new(&id, self.folder_for(&sandbox.path)?.join(&id), entry);
         crash_point::reached();
-        pin.set(entry)?;
+        set(&pin, entry)?;
         crash_point::reached();
         let prepared = self.prepare(sandbox, facts, why, &pin);
         let Prepared { journal, only_here, to_keep, stamps } = match prepared {
@@ -333,6 +333,15 @@ impl Trash<'_> {
         crash_point::reached();
         pin.release(entry)
     }
+}
+
+/// Pins a private git dir. A pin that was written but may not last is taken back.
+pub(super) fn set(pin: &Pin, entry: &Path) -> Result<()> {
+    let set = pin.set(entry);
+    if set.is_err() && Pin::read(entry).is_some() {
+        pin.release(entry)?;
+    }
+    set
 }
 
 /// Returns a name for the trash that no other item has.

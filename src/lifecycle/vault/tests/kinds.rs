@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -101,6 +101,27 @@ fn symlinks_come_back_and_are_not_followed() {
     assert_eq!(fs::read_to_string(victim.join("file")).unwrap(), "precious");
     assert_eq!(world.stored(), [""; 0]);
     assert_eq!(world.records("deleted"), [""; 0]);
+}
+
+/// The second half of a folder's files is read ahead.
+#[test]
+fn of_files_that_are_read_ahead_hard_links_and_holes_come_back() {
+    let world = World::new();
+    let tree = world.tree();
+    for number in 0..12 {
+        world.write(&format!("many/{number:02}"), number.to_string());
+    }
+    for name in ["many/10-too", "many/11-too", "other"] {
+        fs::hard_link(tree.join("many/10"), tree.join(name)).unwrap();
+    }
+    let holes = File::create(tree.join("many/holes")).unwrap();
+    holes.write_all_at(b"data", 12 << 10).unwrap();
+    let blocks = || fs::metadata(tree.join("many/holes")).unwrap().blocks();
+    let (before, held) = (super::snapshot(&tree), blocks());
+    world.away();
+    world.back();
+    assert_eq!(super::snapshot(&tree), before);
+    assert_eq!((world.records("same").len(), blocks()), (3, held));
 }
 
 #[test]
