@@ -294,5 +294,5 @@ BUGS = [
     ("leave the old branch of a renamed sandbox", "src/lifecycle/rename.rs",
      "                self.delete(old, renaming.commit.as_deref())?;",
      "                let deleted = self.delete(old, renaming.commit.as_deref());\n                if !BUG { deleted?; }",
-     "faults::rename::one_is_renamed"),
+     "rename::faults::one_is_renamed"),
 ]

@@ -427,11 +427,11 @@ BUGS = [
      "            let other = file::new_name(FILE);\n"
      "            let other = if name == FILE { other.as_str() } else { FILE };\n"
      "            let path = folder.join(if BUG { other } else { name });\n            match fs::remove_file",
-     "faults::removal::what_is_purged"),
+     "remove::faults::what_is_purged"),
     ("leave the folder of an orphan whose journal cannot be written", "src/lifecycle/trash/orphan.rs",
      "    if let Err(error) = moved {\n        Journal::remove(&at)?;",
      "    if let Err(error) = moved {\n        if !BUG { Journal::remove(&at)?; }",
-     "faults::orphans::one_is_moved"),
+     "trash::orphan_faults::one_is_moved"),
     ("leave an orphan in the vault that was adopted", "src/lifecycle/trash/orphan.rs",
      "                vault.forget(&journal.id)?;", "                if !BUG { vault.forget(&journal.id)?; }",
      "trash::adopted::one_that_is_adopted_from_the_vault"),

@@ -3,6 +3,7 @@
 mod branch;
 mod crash;
 mod failed;
+mod faults;
 mod in_use;
 mod kinds;
 mod missing;

@@ -1,5 +1,6 @@
 //! `git sandbox rename`
 
 mod crash;
+mod faults;
 mod outcome;
 mod refuse;

@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::has_failed;
 use crate::fixture::Test;
 use crate::fixture::diff::same;
-use crate::fixture::faults::{CHANGES, GITS, READING, UNPACKING, at_every_place};
+use crate::fixture::faults::{CHANGES, GITS, READING, UNPACKING, at_every_place, has_failed};
 use crate::fixture::files::{chmod, tree, write};
 use crate::fixture::run::succeeds;
 use crate::fixture::state::state;

@@ -3,14 +3,52 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{at_work, clean, has_failed, unborn};
 use crate::fixture::Test;
 use crate::fixture::diff::same;
-use crate::fixture::faults::{CHANGES, GITS, at_every_place};
+use crate::fixture::faults::{CHANGES, GITS, at_every_place, has_failed};
 use crate::fixture::files::{names_in, write};
+use crate::fixture::repository::{Format, repository};
 use crate::fixture::run::succeeds;
 use crate::fixture::state::{is_registered, kept, state};
 use crate::fixture::trash::{only_one, trashed};
+use crate::fixture::work::submodule;
+
+/// A sandbox `box` on its branch, without any work.
+fn clean() -> (Test, PathBuf) {
+    let test = repository(Format::Files).unwrap();
+    let path = test.new_sandbox(&["box"]);
+    (test, path)
+}
+
+/// A sandbox `box` on a branch that has no commit yet.
+fn unborn() -> (Test, PathBuf) {
+    let (test, path) = clean();
+    test.git_in(&path, &["switch", "--quiet", "--orphan", "later"]);
+    write(&path.join("first"), "first\n");
+    (test, path)
+}
+
+/// A sandbox `box` with a submodule, a private ref, staged, edited and untracked files, and a rebase that
+/// has stopped and will move another branch too.
+fn at_work() -> (Test, PathBuf) {
+    let (test, path) = clean();
+    submodule(&test, &path);
+    test.commit(&path, "one", "one\n");
+    test.git_in(&path, &["branch", "below"]);
+    test.commit(&path, "two", "two\n");
+    let mut rebase = test.command("git", &path);
+    // git knows that setting from 2.38 on.
+    rebase.args(["-c", "sequence.editor=sed -i '1s/^/break\\n/'", "-c", "rebase.updateRefs=true"]);
+    let stopped = rebase.args(["rebase", "--quiet", "-i", "HEAD~2"]).output().unwrap();
+    assert!(stopped.status.success(), "{}", String::from_utf8_lossy(&stopped.stderr));
+    let blob = test.git_in(&path, &["hash-object", "-w", "a"]);
+    test.git_in(&path, &["update-ref", "refs/worktree/note", &blob]);
+    write(&path.join("staged"), "staged\n");
+    test.git_in(&path, &["add", "staged"]);
+    write(&path.join("staged"), "and edited\n");
+    write(&path.join("untracked"), "untracked\n");
+    (test, path)
+}
 
 /// The state of a sandbox, what git lists, and all branches. Nothing is in the trash.
 #[track_caller]

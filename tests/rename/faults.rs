@@ -1,9 +1,8 @@
 //! Renamings in which a system call or a git fails.
 
-use super::has_failed;
 use crate::fixture::Test;
 use crate::fixture::diff::same;
-use crate::fixture::faults::{CHANGES, GITS, at_every_place};
+use crate::fixture::faults::{CHANGES, GITS, at_every_place, has_failed};
 use crate::fixture::files::write;
 use crate::fixture::run::succeeds;
 use crate::fixture::state::state;

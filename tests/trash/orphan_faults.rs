@@ -4,10 +4,9 @@ use std::cell::Cell;
 use std::fs;
 use std::path::PathBuf;
 
-use super::has_failed;
 use crate::fixture::Test;
 use crate::fixture::again::Template;
-use crate::fixture::faults::{CHANGES, GITS, at_every_place};
+use crate::fixture::faults::{CHANGES, GITS, at_every_place, has_failed};
 use crate::fixture::files::write;
 use crate::fixture::run::succeeds;
 use crate::fixture::state::{entry, is_registered};
