@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
-use crate::fixture::faults::{CHANGES, GITS, at_every_place, has_failed};
 use crate::fixture::files::{names_in, write};
 use crate::fixture::repository::{Format, repository};
 use crate::fixture::run::succeeds;
 use crate::fixture::state::{is_registered, kept, state};
+use crate::fixture::traced::{CHANGES, GITS, at_every_place, has_failed};
 use crate::fixture::trash::{only_one, trashed};
 use crate::fixture::work::submodule;
 

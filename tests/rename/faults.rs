@@ -2,10 +2,10 @@
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
-use crate::fixture::faults::{CHANGES, GITS, at_every_place, has_failed};
 use crate::fixture::files::write;
 use crate::fixture::run::succeeds;
 use crate::fixture::state::state;
+use crate::fixture::traced::{CHANGES, GITS, at_every_place, has_failed};
 use crate::fixture::work::submodule;
 
 /// The state of a sandbox under whatever name, its branch and its settings.

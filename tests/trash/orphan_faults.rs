@@ -6,11 +6,11 @@ use std::path::PathBuf;
 
 use crate::fixture::Test;
 use crate::fixture::again::Template;
-use crate::fixture::faults::{CHANGES, GITS, at_every_place, has_failed};
 use crate::fixture::files::write;
 use crate::fixture::run::succeeds;
 use crate::fixture::state::{entry, is_registered};
 use crate::fixture::time::{after, set_time};
+use crate::fixture::traced::{CHANGES, GITS, at_every_place, has_failed};
 use crate::fixture::trash::{only_one, trashed};
 
 /// A sandbox `box` with a staged file, whose repository is out of reach.

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
-use crate::fixture::faults::{CHANGES, GITS, READING, UNPACKING, at_every_place, has_failed};
 use crate::fixture::files::{chmod, tree, write};
 use crate::fixture::run::succeeds;
 use crate::fixture::state::state;
+use crate::fixture::traced::{CHANGES, GITS, READING, UNPACKING, at_every_place, has_failed};
 use crate::fixture::trash::{only_one, trashed};
 
 /// A sandbox with files of every kind that the vault knows, an ignored folder aside.
