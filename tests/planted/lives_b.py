@@ -1,0 +1,3 @@
+"""What may live in creating, merging, spares, quarantines, the walls, and the rooms below them."""
+
+LIVES = []
