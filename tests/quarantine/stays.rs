@@ -247,6 +247,49 @@ fn what_was_staged_outside_stays_where_the_index_inside_is_not_understood() {
     assert_eq!(it.git(&["show", ":mine"]), "mine");
 }
 
+/// A look takes over what else was done inside, and must not take the index inside for newer than the other.
+#[test]
+fn what_was_staged_outside_is_not_undone_by_an_index_that_did_not_change_inside() {
+    for branch in [None, Some("more")] {
+        let it = Confined::new();
+        it.git(&["tag", "mine"]);
+        write(&it.path.join("a"), "staged outside\n");
+        it.test.git_in(&it.path, &["add", "a"]);
+        write(&it.path.join("a"), "edited\n");
+        let tag = also_holds("tag 'mine'");
+        it.test.run(&["path", "box"]).stdout("$ROOT/box\n").stderr(&tag).ok();
+        match branch {
+            None => it.prepare(),
+            Some(branch) => refresh(&it, branch),
+        }
+        assert_eq!(it.git(&["status", "--short"]), "MM a");
+        write(&it.path.join("b"), "staged inside\n");
+        it.git(&["add", "b"]);
+        assert_eq!(it.look(), tag);
+        assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "MM a\nM  b");
+        assert_eq!(it.test.git_in(&it.path, &["show", ":a"]), "staged outside");
+    }
+}
+
+/// Nor one that is understood only after something was staged outside.
+#[test]
+fn what_was_staged_outside_stays_when_the_index_inside_is_understood_again() {
+    let it = Confined::new();
+    sparse(&it);
+    stage(&it, "two");
+    assert_eq!(it.look(), also_holds("staged files"));
+    write(&it.path.join("mine"), "mine\n");
+    it.test.git_in(&it.path, &["add", "mine"]);
+    fs::remove_file(it.path.join("mine")).unwrap();
+    it.git(&["tag", "tagged"]);
+    assert_eq!(it.look(), also_holds("tag 'tagged' and staged files"));
+    it.git(&["sparse-checkout", "disable"]);
+    let stays = "warning: the index of 'box' was changed outside; it stays as it is\n";
+    assert_eq!(it.look(), stays.to_owned() + &also_holds("tag 'tagged'"));
+    assert_eq!(it.test.git_in(&it.path, &["show", ":mine"]), "mine");
+    assert_eq!(it.git(&["diff", "--cached", "--name-status"]), "A\ttwo");
+}
+
 #[test]
 fn the_config_that_a_command_wrote_stays() {
     let it = Confined::new();

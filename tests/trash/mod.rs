@@ -7,6 +7,7 @@ mod failing_vault;
 mod kept;
 mod kept_again;
 mod meanwhile;
+mod named_like_files;
 mod orphans;
 mod purge_doubt;
 mod put_away;
