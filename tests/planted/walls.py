@@ -620,4 +620,7 @@ BUGS = [
     ("count as taken over what no git was started for", "src/lifecycle/quarantine/take.rs",
      "            Err(other) => return Err(other),\n        }\n        incoming", "            Err(other) if !BUG => return Err(other),\n            Err(_) => {}\n        }\n        incoming",
      "quarantine::faults::what_cannot"),
+    ("copy an index into a quarantine without its time", "src/lifecycle/quarantine/make.rs",
+     "            target.set_modified(meta.modified()?)?;\n", "            if !BUG {\n                target.set_modified(meta.modified()?)?;\n            }\n",
+     "quarantine::stays::an_edit_in_the_second"),
 ]

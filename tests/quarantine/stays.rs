@@ -4,6 +4,7 @@
 use std::fs;
 
 use super::{Confined, took};
+use crate::fixture::donor::age;
 use crate::fixture::files::write;
 use crate::fixture::run::succeeds;
 use crate::fixture::state::collect_garbage;
@@ -288,6 +289,23 @@ fn what_was_staged_outside_stays_when_the_index_inside_is_understood_again() {
     assert_eq!(it.look(), stays.to_owned() + &also_holds("tag 'tagged'"));
     assert_eq!(it.test.git_in(&it.path, &["show", ":mine"]), "mine");
     assert_eq!(it.git(&["diff", "--cached", "--name-status"]), "A\ttwo");
+}
+
+/// Git looks into such a file because its index is not newer. A copy of the index must not look newer.
+#[test]
+fn an_edit_in_the_second_of_the_index_is_seen_inside() {
+    let it = Confined::new();
+    let file = it.path.join("a");
+    it.test.git(&["config", "core.trustctime", "false"]);
+    age(&file);
+    it.test.git_in(&it.path, &["update-index", "-q", "--refresh"]);
+    age(&it.entry().join("index"));
+    write(&file, "z\n");
+    age(&file);
+    let status = ["--no-optional-locks", "-c", "core.trustctime=false", "status", "--short"];
+    assert_eq!(it.test.git_in(&it.path, &status), " M a");
+    it.prepare();
+    assert_eq!(it.git(&status), " M a");
 }
 
 #[test]

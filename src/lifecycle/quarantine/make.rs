@@ -361,18 +361,21 @@ impl Quarantine<'_> {
         Ok(())
     }
 
-    /// Copies a plain file with its mode, whole or not at all: an index that is cut short would read as if
-    /// everything had been removed. One that is not there is no error.
+    /// Copies a plain file with its mode and time, whole or not at all: an index that is cut short would read
+    /// as if everything had been removed, and in one that is newer git trusts files that were written in the
+    /// second of the old one. One that is not there is no error.
     fn copy_file(&self, from: &Path, to: &Path) -> Result<()> {
         let mut source = match file::open(from) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             other => other.at("read", from)?,
         };
-        let mode = source.metadata().at("read", from)?.permissions().mode();
+        let meta = source.metadata().at("read", from)?;
+        let mode = meta.permissions().mode();
         let draft = self.sandbox.entry.join(COPYING);
         let mut copied = || {
             let mut target: File = file::create(&draft)?;
             std::io::copy(&mut source, &mut target)?;
+            target.set_modified(meta.modified()?)?;
             target.set_permissions(fs::Permissions::from_mode(mode | 0o600))?;
             fs::rename(&draft, to)
         };
