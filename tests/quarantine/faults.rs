@@ -22,11 +22,15 @@ fn unconfined(format: Format) -> Option<Confined> {
     Some(Confined { test, path })
 }
 
+/// What git sees of a quarantine.
+fn seen(it: &Confined) -> String {
+    let seen = ["for-each-ref", "status --short", "ls-files --stage"];
+    seen.map(|words| it.git(&words.split(' ').collect::<Vec<_>>())).join("\n")
+}
+
 /// All of a quarantine but the indexes, which have times, and what git sees of it.
 fn inside(it: &Confined) -> String {
-    let seen = ["for-each-ref", "status --short", "ls-files --stage"]
-        .map(|words| it.git(&words.split(' ').collect::<Vec<_>>()));
-    seen.join("\n") + &tree(&it.dir(), &["index"]) + &names_in(&it.entry()).join("\n")
+    seen(it) + &tree(&it.dir(), &["index"]) + &names_in(&it.entry()).join("\n")
 }
 
 #[test]
@@ -80,6 +84,31 @@ fn what_cannot_be_taken_over_waits_until_it_can() {
         collect_garbage(&it.test);
         assert_eq!(it.outside(&format!("{side}^{{commit}}")), side);
         inside(&it)
+    };
+    faults.end_alike(&PREPARE, |_| {}, result);
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_not_taken_for_nothing() {
+    let it = unconfined(Format::Files).unwrap();
+    it.prepare();
+    it.git(&["switch", "--quiet", "-c", "side"]);
+    let side = it.commit("side", "side\n");
+    it.git(&["switch", "--quiet", "box"]);
+    let tip = it.commit("one", "1\n");
+    write(&it.path.join("a"), "staged\n");
+    it.git(&["add", "a"]);
+    let faults = Faults::of(&it.test, &[Kind::Look], &it.dir());
+    let result = || {
+        // An index or HEAD that could not be read is told to stay inside until something is done there.
+        it.git(&["tag", "--force", "again"]);
+        it.look();
+        assert_eq!(it.outside("box"), tip);
+        let status = it.test.git_in(&it.path, &["status", "--short"]);
+        assert_eq!(status, "M  a");
+        collect_garbage(&it.test);
+        assert_eq!(it.outside(&format!("{side}^{{commit}}")), side);
+        seen(&it)
     };
     faults.end_alike(&PREPARE, |_| {}, result);
 }

@@ -4,6 +4,7 @@ mod adopted;
 mod asked;
 mod entries;
 mod failing_vault;
+mod faults;
 mod kept;
 mod kept_again;
 mod meanwhile;
