@@ -37,18 +37,11 @@ fn whatever_fails(scene: &Scene, words: &[&str]) {
     let (old, before) = (scene.commit("dev"), target());
     let safe = |fault: &Fault| {
         settle();
-        match scene.commit("dev") == old {
-            true => same(&target(), &before),
-            false => {
-                assert_eq!(
-                    look(&["status", "--porcelain"]),
-                    "MM a\n?? untracked",
-                    "{}",
-                    fault.call
-                );
-                assert_eq!(look(&["show", ":a"]), "staged", "{}", fault.call);
-            }
+        if scene.commit("dev") == old {
+            return same(&target(), &before);
         }
+        assert_eq!(look(&["status", "--porcelain"]), "MM a\n?? untracked", "{}", fault.call);
+        assert_eq!(look(&["show", ":a"]), "staged", "{}", fault.call);
     };
     let faults = Faults::of(test, &ALL, &test.home);
     faults.are_told(&[&["merge", "box", "--keep"], words].concat(), safe, result);
