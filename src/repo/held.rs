@@ -75,7 +75,7 @@ pub fn held_by(git: &Git, entry: &Path) -> Result<Held> {
             }
         }
     }
-    if entry.join("reftable").is_dir() {
+    if is_there(&entry.join("reftable"))? {
         named.extend(ids_in_table(git, entry)?);
     }
     doubtful.extend(named.iter().cloned());
@@ -103,7 +103,7 @@ pub fn holds_no_ids(name: &OsStr) -> bool {
 /// Adds what is staged and differs from HEAD, in every stage, and what a resolved conflict can be
 /// undone with.
 pub fn add_staged(git: &Git, entry: &Path, head: Option<&str>, held: &mut Held) -> Result<()> {
-    if !entry.join("index").is_file() {
+    if !is_there(&entry.join("index"))? {
         return Ok(());
     }
     let doing = "read what is staged";
@@ -128,6 +128,14 @@ pub fn add_staged(git: &Git, entry: &Path, head: Option<&str>, held: &mut Held) 
         classify(git, entry, &trees.into_iter().collect(), &BTreeSet::new(), held)?;
     }
     Ok(())
+}
+
+/// Whether there is a file or folder. One that cannot be looked at is an error: it may hold work.
+fn is_there(path: &Path) -> Result<bool> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        other => other.map(|_| true).at("read", path),
+    }
 }
 
 /// A fingerprint of a private git dir: it changes with every file that is written, replaced, made or

@@ -2,6 +2,7 @@
 
 mod crash;
 mod disk;
+mod faults;
 mod hooks;
 mod in_use;
 mod interrupt;

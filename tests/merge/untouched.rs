@@ -5,6 +5,7 @@ use std::fs;
 
 use crate::fixture::Test;
 use crate::fixture::diff::same;
+use crate::fixture::donor::age;
 use crate::fixture::files::{chmod, write};
 use crate::fixture::merge::{Scene, Target};
 use crate::fixture::repository::{Format, repository};
@@ -298,4 +299,24 @@ fn an_operation_in_progress_in_the_target_is_left_alone() {
             scene.refused(how, &text);
         }
     }
+}
+
+/// Git looks into such a file because its index is not newer. A copy of the index must not look newer.
+#[test]
+fn an_edit_in_the_second_of_the_index_is_not_written_over() {
+    let scene = Scene::new(Target::Here);
+    let (test, file) = (&scene.test, scene.test.app().join("a"));
+    test.commit(&scene.path, "a", "of the box\n");
+    age(&file);
+    test.git(&["update-index", "-q", "--refresh"]);
+    age(&test.app().join(".git/index"));
+    write(&file, "z\n");
+    age(&file);
+    assert_eq!(test.git(&["--no-optional-locks", "status", "--porcelain"]), " M a");
+    scene.refused(
+        &[],
+        "error: cannot merge 'box' into 'dev': uncommitted changes in '$APP' are in the way: 'a'\n\
+         hint: git -C $APP status\n",
+    );
+    assert_eq!(fs::read_to_string(&file).unwrap(), "z\n");
 }

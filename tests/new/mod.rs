@@ -7,6 +7,7 @@ mod crash;
 mod donor;
 mod donor_settings;
 mod entry;
+mod faults;
 mod folders;
 mod include;
 mod parallel;

@@ -203,4 +203,7 @@ BUGS = [
     ("take over a scratch of another repository", "src/lifecycle/merge/scratch.rs",
      ".filter(|entry| entry.starts_with(&merge.repo.common));", ".filter(|entry| BUG || entry.starts_with(&merge.repo.common));",
      "merge::scratch::one_that_git"),
+    ("copy the index without its time", "src/lifecycle/merge/land_journal.rs",
+     "            copy.set_modified(time)\n", "            if BUG {\n                return Ok(());\n            }\n            copy.set_modified(time)\n",
+     "merge::untouched::an_edit_in_the_second"),
 ]

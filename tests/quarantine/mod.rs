@@ -4,7 +4,9 @@
 mod carried;
 mod container;
 mod crash;
+mod faults;
 mod hostile;
+mod moved;
 mod outcome;
 mod stays;
 

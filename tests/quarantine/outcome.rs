@@ -127,37 +127,6 @@ fn commits_that_only_another_worktree_inside_names_are_kept() {
 }
 
 #[test]
-fn a_branch_that_moved_outside_is_not_overwritten() {
-    let it = Confined::new();
-    let inside = it.commit("one", "1\n");
-    fs::remove_file(it.path.join("one")).unwrap();
-    let outside = it.test.commit(&it.path, "two", "2\n");
-    let id = serde_json::from_slice::<serde_json::Value>(
-        &fs::read(it.entry().join("sandbox.json")).unwrap(),
-    )
-    .unwrap()["id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let name = format!("refs/sandbox/confined-heads/{id}");
-    assert_eq!(
-        it.look(),
-        format!("warning: 'box' was moved outside; what ran inside is at {name}\n")
-    );
-    assert_eq!((it.outside("box"), it.outside(&name)), (outside.clone(), inside.clone()));
-    assert_eq!(it.look(), "");
-    // The quarantine keeps its own branch until the two are merged outside.
-    it.prepare();
-    assert_eq!(it.git(&["rev-parse", "box"]), inside);
-    it.test.git_in(&it.path, &["merge", "--quiet", "-m", "both", &name]);
-    let merged = it.outside("box");
-    it.prepare();
-    assert_eq!(it.git(&["rev-parse", "box"]), merged);
-    assert_eq!(it.git(&["status", "--short"]), "");
-    assert_eq!(it.look(), "");
-}
-
-#[test]
 fn a_quarantine_follows_what_is_done_outside() {
     let it = Confined::new();
     it.commit("one", "1\n");

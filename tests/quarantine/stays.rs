@@ -4,6 +4,7 @@
 use std::fs;
 
 use super::{Confined, took};
+use crate::fixture::donor::age;
 use crate::fixture::files::write;
 use crate::fixture::run::succeeds;
 use crate::fixture::state::collect_garbage;
@@ -245,6 +246,66 @@ fn what_was_staged_outside_stays_where_the_index_inside_is_not_understood() {
     assert_eq!(it.look(), took("1 commit", &before, &tip) + &also_holds("staged files"));
     assert_eq!(it.test.git_in(&it.path, &["show", ":mine"]), "mine");
     assert_eq!(it.git(&["show", ":mine"]), "mine");
+}
+
+/// A look takes over what else was done inside, and must not take the index inside for newer than the other.
+#[test]
+fn what_was_staged_outside_is_not_undone_by_an_index_that_did_not_change_inside() {
+    for branch in [None, Some("more")] {
+        let it = Confined::new();
+        it.git(&["tag", "mine"]);
+        write(&it.path.join("a"), "staged outside\n");
+        it.test.git_in(&it.path, &["add", "a"]);
+        write(&it.path.join("a"), "edited\n");
+        let tag = also_holds("tag 'mine'");
+        it.test.run(&["path", "box"]).stdout("$ROOT/box\n").stderr(&tag).ok();
+        match branch {
+            None => it.prepare(),
+            Some(branch) => refresh(&it, branch),
+        }
+        assert_eq!(it.git(&["status", "--short"]), "MM a");
+        write(&it.path.join("b"), "staged inside\n");
+        it.git(&["add", "b"]);
+        assert_eq!(it.look(), tag);
+        assert_eq!(it.test.git_in(&it.path, &["status", "--short"]), "MM a\nM  b");
+        assert_eq!(it.test.git_in(&it.path, &["show", ":a"]), "staged outside");
+    }
+}
+
+/// Nor one that is understood only after something was staged outside.
+#[test]
+fn what_was_staged_outside_stays_when_the_index_inside_is_understood_again() {
+    let it = Confined::new();
+    sparse(&it);
+    stage(&it, "two");
+    assert_eq!(it.look(), also_holds("staged files"));
+    write(&it.path.join("mine"), "mine\n");
+    it.test.git_in(&it.path, &["add", "mine"]);
+    fs::remove_file(it.path.join("mine")).unwrap();
+    it.git(&["tag", "tagged"]);
+    assert_eq!(it.look(), also_holds("tag 'tagged' and staged files"));
+    it.git(&["sparse-checkout", "disable"]);
+    let stays = "warning: the index of 'box' was changed outside; it stays as it is\n";
+    assert_eq!(it.look(), stays.to_owned() + &also_holds("tag 'tagged'"));
+    assert_eq!(it.test.git_in(&it.path, &["show", ":mine"]), "mine");
+    assert_eq!(it.git(&["diff", "--cached", "--name-status"]), "A\ttwo");
+}
+
+/// Git looks into such a file because its index is not newer. A copy of the index must not look newer.
+#[test]
+fn an_edit_in_the_second_of_the_index_is_seen_inside() {
+    let it = Confined::new();
+    let file = it.path.join("a");
+    it.test.git(&["config", "core.trustctime", "false"]);
+    age(&file);
+    it.test.git_in(&it.path, &["update-index", "-q", "--refresh"]);
+    age(&it.entry().join("index"));
+    write(&file, "z\n");
+    age(&file);
+    let status = ["--no-optional-locks", "-c", "core.trustctime=false", "status", "--short"];
+    assert_eq!(it.test.git_in(&it.path, &status), " M a");
+    it.prepare();
+    assert_eq!(it.git(&status), " M a");
 }
 
 #[test]

@@ -2,5 +2,6 @@
 
 mod crash;
 mod doubt;
+mod faults;
 mod take;
 mod upkeep;

@@ -206,14 +206,21 @@ impl Files {
         self.index().symlink_metadata().is_ok()
     }
 
-    /// Copies the user's index. Returns false if there is none.
+    /// Copies the user's index with its time: git looks into every file that was written in the second of its
+    /// index, or later. Returns false if there is none.
     pub fn copy_index(&self, to: &Path) -> Result<bool> {
         let users = self.users_index();
-        let bytes = match file::read(&users) {
+        let mut source = match file::open(&users) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             other => other.at("read", &users)?,
         };
-        file::create(to).and_then(|mut file| file.write_all(&bytes)).at("write", to)?;
+        let mut copied = || {
+            let time = source.metadata()?.modified()?;
+            let mut copy = file::create(to)?;
+            io::copy(&mut source, &mut copy)?;
+            copy.set_modified(time)
+        };
+        copied().at("write", to)?;
         Ok(true)
     }
 

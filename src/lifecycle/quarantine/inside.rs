@@ -173,10 +173,16 @@ fn ids_in(bytes: &[u8]) -> impl Iterator<Item = String> {
 
 /// Every plain file below a folder that is there and no symlink.
 pub fn plain_files(folder: &Path) -> Result<Vec<PathBuf>> {
-    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
     let mut todo = vec![folder.to_owned()];
     let mut found = Vec::new();
-    while let Some(folder) = todo.pop().filter(|folder| is_folder(folder)) {
+    while let Some(folder) = todo.pop() {
+        match fs::symlink_metadata(&folder) {
+            Ok(meta) if meta.is_dir() => {}
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).at("read", &folder);
+            }
+            _ => continue,
+        }
         for file in fs::read_dir(&folder).at("read", &folder)? {
             let file = file.at("read", &folder)?;
             let kind = file.file_type().at("read", &file.path())?;

@@ -19,10 +19,13 @@ use crate::sys::{crash_point, delete, dir, file};
 
 /// Where a quarantine is made; it gets its name when it is complete.
 const MAKING: &str = "sandbox.confining";
+/// Where a file is copied to; it gets its name when it is complete.
+const COPYING: &str = "sandbox.copying";
 /// The refs that a quarantine was made from, as `packed-refs`.
 pub(super) const SNAPSHOT: &str = "sandbox.confined-refs";
 /// Files of a private git dir that a quarantine does not get.
-const LEFT_OUT: [&str; 6] = ["modules", "confined", "locked", "reftable", "gitdir", "commondir"];
+const LEFT_OUT: [&str; 7] =
+    ["modules", "confined", "locked", "reftable", "gitdir", "commondir", "config.worktree"];
 
 impl Quarantine<'_> {
     /// Makes the quarantine, or brings it up to date with what changed in the repository since. What
@@ -77,9 +80,9 @@ impl Quarantine<'_> {
             dir::make(&making.join(name))?;
         }
         for name in ["hooks", "info", "rr-cache"] {
-            copy(&common.join(name), &making.join(name), &|_| false)?;
+            self.copy(&common.join(name), &making.join(name), &|_| false)?;
         }
-        copy_file(&common.join("shallow"), &making.join("shallow"))?;
+        self.copy_file(&common.join("shallow"), &making.join("shallow"))?;
         write(&making.join("config"), self.config(&common.join("config"))?.as_bytes())?;
         write(&making.join("packed-refs"), snapshot::packed(&snapshot.refs).as_bytes())?;
         write(&making.join("HEAD"), self.main_head()?.as_bytes())?;
@@ -87,7 +90,7 @@ impl Quarantine<'_> {
             let log = Path::new("logs").join(refs::full(branch));
             let copied = making.join(&log);
             copied.parent().map_or(Ok(()), dir::make)?;
-            copy_file(&common.join(&log), &copied)?;
+            self.copy_file(&common.join(&log), &copied)?;
         }
         self.copy_private(&making.join("worktrees").join(self.name()))?;
         file::replace(&entry.join(SNAPSHOT), snapshot::packed(&snapshot.refs).as_bytes())?;
@@ -225,7 +228,7 @@ impl Quarantine<'_> {
                     || (name == b"refs" && self.repo.is_reftable())
                     || LEFT_OUT.iter().any(|left_out| name == left_out.as_bytes()))
         };
-        copy(entry, to, &left_out)?;
+        self.copy(entry, to, &left_out)?;
         let settings = entry.join("config.worktree");
         if settings.symlink_metadata().is_ok() {
             write(&to.join("config.worktree"), self.config(&settings)?.as_bytes())?;
@@ -322,7 +325,7 @@ impl Quarantine<'_> {
             _ => {}
         }
         let copy = self.sandbox.entry.join("sandbox.index");
-        copy_file(&index, &copy)?;
+        self.copy_file(&index, &copy)?;
         let git_dir = self.git_dir_option();
         let call = self.git.look([git_dir]).arg("write-tree").env("GIT_INDEX_FILE", &copy);
         let answer = call.ask();
@@ -337,6 +340,51 @@ impl Quarantine<'_> {
         option.push(&self.sandbox.entry);
         option
     }
+
+    /// Copies plain files and folders; anything else is left out. A folder that is not there is no error.
+    fn copy(&self, from: &Path, to: &Path, left_out: &dyn Fn(&Path) -> bool) -> Result<()> {
+        if !fs::symlink_metadata(from).is_ok_and(|meta| meta.is_dir()) {
+            return Ok(());
+        }
+        dir::make(to)?;
+        for file in fs::read_dir(from).at("read", from)? {
+            let file = file.at("read", from)?;
+            let (path, kind) = (file.path(), file.file_type().at("read", &file.path())?);
+            let target = to.join(file.file_name());
+            match () {
+                () if left_out(&path) => {}
+                () if kind.is_dir() => self.copy(&path, &target, left_out)?,
+                () if kind.is_file() => self.copy_file(&path, &target)?,
+                () => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a plain file with its mode and time, whole or not at all: an index that is cut short would read
+    /// as if everything had been removed, and in one that is newer git trusts files that were written in the
+    /// second of the old one. One that is not there is no error.
+    fn copy_file(&self, from: &Path, to: &Path) -> Result<()> {
+        let mut source = match file::open(from) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            other => other.at("read", from)?,
+        };
+        let meta = source.metadata().at("read", from)?;
+        let mode = meta.permissions().mode();
+        let draft = self.sandbox.entry.join(COPYING);
+        let mut copied = || {
+            let mut target: File = file::create(&draft)?;
+            std::io::copy(&mut source, &mut target)?;
+            target.set_modified(meta.modified()?)?;
+            target.set_permissions(fs::Permissions::from_mode(mode | 0o600))?;
+            fs::rename(&draft, to)
+        };
+        let copied = copied();
+        if copied.is_err() {
+            let _ = fs::remove_file(&draft);
+        }
+        copied.at("write", to)
+    }
 }
 
 /// Writes a file anew: what stands in its place, a symlink included, goes.
@@ -348,40 +396,4 @@ fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 /// Makes a folder for the user alone, which must not be there.
 fn new_folder(path: &Path) -> Result<()> {
     fs::DirBuilder::new().mode(0o700).create(path).at("create", path)
-}
-
-/// Copies plain files and folders; anything else is left out. A folder that is not there is no error.
-fn copy(from: &Path, to: &Path, left_out: &dyn Fn(&Path) -> bool) -> Result<()> {
-    if !fs::symlink_metadata(from).is_ok_and(|meta| meta.is_dir()) {
-        return Ok(());
-    }
-    dir::make(to)?;
-    for file in fs::read_dir(from).at("read", from)? {
-        let file = file.at("read", from)?;
-        let (path, kind) = (file.path(), file.file_type().at("read", &file.path())?);
-        let target = to.join(file.file_name());
-        match () {
-            () if left_out(&path) => {}
-            () if kind.is_dir() => copy(&path, &target, left_out)?,
-            () if kind.is_file() => copy_file(&path, &target)?,
-            () => {}
-        }
-    }
-    Ok(())
-}
-
-/// Copies a plain file with its mode; one that is not there is no error.
-fn copy_file(from: &Path, to: &Path) -> Result<()> {
-    let mut source = match file::open(from) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        other => other.at("read", from)?,
-    };
-    let mode = source.metadata().at("read", from)?.permissions().mode();
-    let copied = || {
-        let mut target: File = file::create(to)?;
-        std::io::copy(&mut source, &mut target)?;
-        target.set_permissions(fs::Permissions::from_mode(mode | 0o600))
-    };
-    let mut copied = copied;
-    copied().at("write", to)
 }

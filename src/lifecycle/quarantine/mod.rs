@@ -17,6 +17,7 @@ mod mounts;
 mod pin;
 mod snapshot;
 pub mod take;
+mod taken;
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;

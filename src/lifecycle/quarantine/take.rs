@@ -10,6 +10,7 @@ use crate::git::refs::{self, HEADS};
 use crate::lifecycle::quarantine::import::Incoming;
 use crate::lifecycle::quarantine::inside::{self, Head, Inside};
 use crate::lifecycle::quarantine::snapshot::Refs;
+use crate::lifecycle::quarantine::taken::{Left, Moved, Taken};
 use crate::lifecycle::quarantine::{Quarantine, snapshot};
 use crate::repo::Repo;
 use crate::sandbox::confined;
@@ -18,103 +19,9 @@ use crate::sandbox::{Sandbox, State, in_use, record};
 use crate::sys::lock::Lock;
 use crate::sys::{crash_point, file};
 use crate::ui::out::Out;
-use crate::ui::words::{counted, shell_word};
 
 /// The message in the reflog of a branch that was moved.
 const REASON: &str = "sandbox: confined run";
-
-/// What was taken over from a quarantine.
-#[derive(Debug, Default)]
-pub struct Taken {
-    /// The name of the sandbox.
-    pub name: String,
-    /// The branch that was moved, or HEAD.
-    pub moved: Option<Moved>,
-    /// The ref that has the commits of a branch that was moved outside too.
-    pub aside: Option<String>,
-    /// Whether what is staged inside could not be taken over, because the index outside has changed.
-    pub index_stays: bool,
-    /// What stays in the quarantine.
-    pub left: Vec<Left>,
-}
-
-/// A branch, or a detached HEAD, that was moved to what was committed inside.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Moved {
-    /// The branch; none for a detached HEAD.
-    pub branch: Option<String>,
-    /// How many commits are new.
-    pub commits: u64,
-    /// Where it was.
-    pub from: String,
-    /// Where it is.
-    pub to: String,
-}
-
-/// What stays in a quarantine: a later confined command finds it there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each is worded below")]
-pub enum Left {
-    Branch(String),
-    Tag(String),
-    Stash,
-    Ref(String),
-    Operation(&'static str),
-    DetachedHead,
-    SwitchedBranch,
-    Staged,
-}
-
-/// So much of what stays is named; of more, only the number.
-const NAMED: usize = 8;
-
-impl Left {
-    fn words(&self) -> String {
-        match self {
-            Left::Branch(name) => format!("branch '{name}'"),
-            Left::Tag(name) => format!("tag '{name}'"),
-            Left::Stash => "a stash".into(),
-            Left::Ref(name) => format!("'{name}'"),
-            Left::Operation(name) => format!("a {name} in progress"),
-            Left::DetachedHead => "a detached HEAD".into(),
-            Left::SwitchedBranch => "another branch checked out".into(),
-            Left::Staged => "staged files".into(),
-        }
-    }
-}
-
-impl Taken {
-    /// Says what was taken and what was not.
-    pub fn tell(&self, out: Out) {
-        let name = &self.name;
-        if let Some(Moved { branch, commits, from, to }) = &self.moved {
-            let into = branch.as_ref().map_or("HEAD".into(), |branch| format!("branch '{branch}'"));
-            let range = format!("{}..{}", short(from), short(to));
-            out.note(&format!("took {} into {into} ({range})", counted(*commits, "commit")));
-        }
-        if let Some(aside) = &self.aside {
-            out.warn(&format!("'{name}' was moved outside; what ran inside is at {aside}"));
-        }
-        if self.index_stays {
-            out.warn(&format!("the index of '{name}' was changed outside; it stays as it is"));
-        }
-        if !self.left.is_empty() {
-            let mut left: Vec<String> = self.left.iter().take(NAMED).map(Left::words).collect();
-            let more = self.left.len() - left.len();
-            left.extend((more > 0).then(|| format!("{more} more")));
-            let left = match left.split_last() {
-                Some((last, before)) if !before.is_empty() => {
-                    format!("{} and {last}", before.join(", "))
-                }
-                _ => left.concat(),
-            };
-            let word = shell_word(name);
-            out.note(&format!(
-                "'{name}' also holds {left}; git sandbox run --confine {word} reaches them"
-            ));
-        }
-    }
-}
 
 /// What is staged inside.
 enum Staged {
@@ -220,8 +127,11 @@ impl Quarantine<'_> {
             }
             (tree, _) => tree.cloned(),
         };
-        if let Some(tree) = tree.filter(|tree| agrees && Some(tree) != synced.tree.as_ref()) {
-            taken.index_stays = !self.take_index(&tree, synced.tree.as_deref())?;
+        if let Some(tree) = &tree
+            && agrees
+            && synced.tree.as_ref() != Some(tree)
+        {
+            taken.index_stays = !self.take_index(tree, synced.tree.as_deref())?;
         }
         let stays = match (staged.tree(), &new) {
             (Some(tree), Some(new)) if taken.index_stays || !agrees => {
@@ -235,7 +145,7 @@ impl Quarantine<'_> {
         if stays && !agrees && staged.tree().is_some() {
             taken.left.push(Left::Staged);
         }
-        self.remember_after(synced, agrees, taken.index_stays, stays)?;
+        self.remember_after(synced, agrees, tree.as_ref(), stays)?;
         Ok(taken)
     }
 
@@ -275,10 +185,12 @@ impl Quarantine<'_> {
         };
         let all: BTreeSet<String> =
             wanted.union(&of_kind(&["commit", "tag", "tree"])).cloned().collect();
-        if incoming.take(&all, &without).is_ok() {
-            return Ok(of_kind(&["commit"]));
+        match incoming.take(&all, &without) {
+            Ok(()) => return Ok(of_kind(&["commit"])),
+            // An object of an old reflog entry may be gone; what the branch needs is not.
+            Err(Error::Git { .. }) => {}
+            Err(other) => return Err(other),
         }
-        // An object of an old reflog entry may be gone; what the branch needs is not.
         incoming.take(&wanted, &without)?;
         Ok(BTreeSet::new())
     }
@@ -373,19 +285,19 @@ impl Quarantine<'_> {
         left
     }
 
-    /// Writes down that nothing is left to take. Where the two disagree, what they last agreed on stays.
+    /// Writes down that nothing is left to take. Where the two disagree, what they last agreed on stays; so it
+    /// does where the index outside is not at `tree`, that inside: neither counts as staged in the other.
     fn remember_after(
         &self,
         synced: Synced,
         agrees: bool,
-        index_stays: bool,
+        tree: Option<&String>,
         stays: bool,
     ) -> Result<()> {
         if agrees {
-            let tree = synced.tree.filter(|_| index_stays);
-            return self.remember(|now| match index_stays {
-                true => Synced { tree, stays, ..now },
-                false => Synced { stays, ..now },
+            return self.remember(|now| match now.tree.as_ref() == tree {
+                true => Synced { stays, ..now },
+                false => Synced { stays, tree: synced.tree, outside: synced.outside, ..now },
             });
         }
         let entry = &self.sandbox.entry;
@@ -393,8 +305,4 @@ impl Quarantine<'_> {
         let confined = Some(Synced { inside, stays, ..synced });
         record::write_synced(entry, &record::Facts { confined, ..record::read(entry) })
     }
-}
-
-fn short(id: &str) -> &str {
-    id.get(..7).unwrap_or(id)
 }
