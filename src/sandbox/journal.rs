@@ -224,7 +224,8 @@ impl Journal {
 
     /// Removes journal and folder; the tree must be gone.
     pub fn remove(folder: &Path) -> Result<()> {
-        for name in [FILE, &file::new_name(FILE)] {
+        // The journal itself last: as long as it is there, the folder is found again.
+        for name in [&file::new_name(FILE), FILE] {
             let path = folder.join(name);
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -92,7 +92,7 @@ impl Maker<'_> {
         if facts.id.is_none() {
             facts.id = Some(random::hex()? + &random::hex()?);
             facts.common = Some(self.repo.common.clone());
-            facts.device = fs::metadata(&there.path).ok().map(|meta| meta.dev());
+            facts.device = Some(fs::metadata(&there.path).at("read", &there.path)?.dev());
         }
         if let Some(from) = facts.carrying.take() {
             let from = from.display();
@@ -121,7 +121,11 @@ impl Maker<'_> {
     pub(super) fn open_up(&self, path: &Path, entry: &Path) -> Result<()> {
         let locked = entry.join("locked");
         // Somebody may have locked it otherwise meanwhile: that lock is theirs.
-        if fs::read_to_string(&locked).is_ok_and(|reason| reason.trim_end() == CREATING) {
+        let reason = match fs::read(&locked) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            read => read.at("read", &locked)?,
+        };
+        if reason.trim_ascii_end() == CREATING.as_bytes() {
             fs::remove_file(&locked).at("unlock", &locked)?;
         }
         dir::touch(path, self.now)

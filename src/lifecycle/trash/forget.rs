@@ -106,7 +106,7 @@ impl Trash<'_> {
         let trash = self.place.safe_root()?.join(crate::sandbox::mark::TRASH);
         dir::make(&trash)?;
         super::check_ours(&trash)?;
-        let pin = Pin::new(&id, trash.join(&id), entry).without_folder();
+        let pin = Pin::new(&id, trash.join(&id), entry)?.without_folder();
         crash_point::reached();
         pin.set(entry)?;
         crash_point::reached();

@@ -65,7 +65,7 @@ impl Trash<'_> {
         let why = match () {
             () if sandbox.entry.parent() != Some(&registry) => "git does not list it any more",
             // One that could not be mended is known to its own journal only.
-            () if Pin::read(&sandbox.entry).is_some() => {
+            () if Pin::read(&sandbox.entry)?.is_some() => {
                 "an interrupted removal or restore of it is still there"
             }
             () => return Ok(()),
@@ -79,7 +79,7 @@ impl Trash<'_> {
         let entry = &sandbox.entry;
         let id = new_id(&sandbox.name())?;
         self.home()?;
-        let pin = Pin::new(&id, self.folder_for(&sandbox.path)?.join(&id), entry);
+        let pin = Pin::new(&id, self.folder_for(&sandbox.path)?.join(&id), entry)?;
         crash_point::reached();
         pin.set(entry)?;
         crash_point::reached();

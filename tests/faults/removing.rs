@@ -1,0 +1,41 @@
+//! `rm`, and `reap` of sandboxes.
+
+use super::{ROW, Row, box_with, box_with_work, sweep};
+
+const BACK: &[&str] = &["restore", "box"];
+const FORCE: &[&str] = &["rm", "--force", "box"];
+
+#[test]
+fn rm_removes_a_clean_sandbox() {
+    let setup = || box_with("nothing");
+    sweep(&Row { name: "rm, clean", setup, words: &["rm", "box"], proof: BACK, ..ROW });
+}
+
+#[test]
+fn rm_removes_work() {
+    sweep(&Row { name: "rm, work", setup: box_with_work, words: FORCE, proof: BACK, ..ROW });
+}
+
+#[test]
+fn rm_removes_a_rebase_in_progress() {
+    let setup = || box_with("rebase");
+    sweep(&Row { name: "rm, rebase", setup, words: FORCE, proof: BACK, ..ROW });
+}
+
+#[test]
+fn rm_removes_commits_that_only_it_has() {
+    let setup = || box_with("private_tag");
+    sweep(&Row { name: "rm, private refs", setup, words: FORCE, proof: BACK, ..ROW });
+}
+
+#[test]
+fn rm_removes_a_submodule_with_work() {
+    let setup = || box_with("submodule_commit");
+    sweep(&Row { name: "rm, submodule", setup, words: FORCE, proof: BACK, ..ROW });
+}
+
+#[test]
+fn reap_removes_what_is_stale() {
+    let setup = || box_with("nothing");
+    sweep(&Row { name: "reap", setup, words: &["reap"], day: 100, proof: BACK, ..ROW });
+}

@@ -1,0 +1,179 @@
+//! The loop: a command again and again, each time with one failure, and what must be true after it.
+
+use super::calls::{self, Call};
+use super::git::{self, Kind};
+use super::row::{Ended, Row, Scene, ended};
+use crate::fixture::diff::diff;
+
+/// One failure.
+enum Fault {
+    /// The n-th git.
+    Git(usize, Kind),
+    /// A system call of our own.
+    Call(Call),
+}
+
+impl Fault {
+    /// Returns the name by which the variable `FAULTS` asks for all of its sort.
+    fn name(&self) -> &'static str {
+        match self {
+            Fault::Git(..) => "git",
+            Fault::Call(call) => call.name,
+        }
+    }
+
+    /// Returns what is between two runs of the default selection, about.
+    fn rarity(&self) -> u64 {
+        match self {
+            Fault::Git(..) => 9,
+            Fault::Call(call) => call.family.rarity,
+        }
+    }
+
+    fn in_words(&self) -> String {
+        match self {
+            Fault::Git(nth, kind) => format!("git {nth} {kind:?}"),
+            Fault::Call(call) => format!("{} {}", call.name, call.nth),
+        }
+    }
+
+    /// Whether it belongs to the default selection.
+    fn is_selected(&self, row: &Row) -> bool {
+        let words = format!("{} {}", row.name, self.in_words());
+        // FNV-1a.
+        let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        (hash >> 16) % self.rarity() == 0
+    }
+}
+
+/// Disturbs a command in every way, or in those of the default selection.
+#[track_caller]
+pub fn sweep(row: &Row) {
+    let mut scene = Scene::of(row);
+    let wanted = undisturbed(&mut scene);
+    let again = undisturbed(&mut scene);
+    assert!(wanted == again, "it does not always lead to the same:\n{}", diff(&wanted, &again));
+    let named = std::env::var("FAULTS").unwrap_or_default();
+    let named: Vec<&str> = named.split(',').collect();
+    let all = |fault: &&Fault| named.contains(&"all") || named.contains(&fault.name());
+    let faults = faults(&mut scene);
+    let chosen: Vec<_> =
+        faults.iter().filter(|fault| all(fault) || fault.is_selected(row)).collect();
+    let mut wrong = Vec::new();
+    for fault in &chosen {
+        if let Err(why) = played(&mut scene, fault, &wanted) {
+            wrong.push(why);
+        }
+    }
+    let count = format!(
+        "{}: {} of {} failures played, {} went wrong",
+        row.name,
+        chosen.len(),
+        faults.len(),
+        wrong.len()
+    );
+    println!("{count}");
+    assert!(wrong.is_empty(), "{count}\n\n{}", wrong.join("\n\n"));
+}
+
+/// Runs the command; it must succeed. Returns the state after it.
+#[track_caller]
+fn undisturbed(scene: &mut Scene) -> String {
+    scene.again();
+    let Ended { code, stderr, .. } = scene.run(scene.row.words);
+    assert_eq!(code, Some(0), "{stderr}");
+    scene.state()
+}
+
+/// Returns every failure that the command can meet.
+#[track_caller]
+fn faults(scene: &mut Scene) -> Vec<Fault> {
+    scene.again();
+    let mut command = scene.command(&[], scene.row.words);
+    git::disturb(scene, &mut command, 0, Kind::Before);
+    let Ended { code, stderr, .. } = ended(command);
+    assert_eq!(code, Some(0), "{stderr}");
+    let mut faults = Vec::new();
+    for nth in 1..=git::calls(scene) {
+        faults.extend([Fault::Git(nth, Kind::Before), Fault::Git(nth, Kind::After)]);
+    }
+    if calls::can_fail() {
+        scene.again();
+        faults.extend(calls::recorded(scene).into_iter().map(Fault::Call));
+    }
+    faults
+}
+
+/// Runs the command with a failure, and judges what came of it. Returns what is wrong.
+#[track_caller]
+fn played(scene: &mut Scene, fault: &Fault, wanted: &str) -> Result<(), String> {
+    scene.again();
+    let command = match fault {
+        Fault::Git(nth, kind) => {
+            let mut command = scene.command(&[], scene.row.words);
+            git::disturb(scene, &mut command, *nth, *kind);
+            command
+        }
+        Fault::Call(call) => calls::disturbed(scene, call),
+    };
+    let end = ended(command);
+    let what = match fault {
+        Fault::Git(nth, _) => git::words(scene, *nth),
+        Fault::Call(..) => calls::failed(scene),
+    };
+    if scene.row.excused.iter().any(|(call, _)| what.contains(call)) {
+        return Ok(());
+    }
+    // Neither can fail: reading what a git prints, and, before our program begins, loading it.
+    if what.contains("<pipe:") || what.contains("/lib/") {
+        return Ok(());
+    }
+    judged(scene, &end, wanted).map_err(|why| {
+        format!(
+            "=== {}, {}: {what}\nexit code {:?}\n{}\n{why}",
+            scene.row.name,
+            fault.in_words(),
+            end.code,
+            end.stderr
+        )
+    })
+}
+
+/// Whether a command that answers on stdout says there what is left, and why: `reap` and `doctor`.
+fn answers(end: &Ended) -> bool {
+    end.stdout.lines().any(|line| line.contains(": kept: "))
+        || end.stderr.ends_with("manual repair\n")
+}
+
+/// Judges a run that was disturbed.
+#[track_caller]
+fn judged(scene: &Scene, end: &Ended, wanted: &str) -> Result<(), String> {
+    let says = |word: &str| end.stderr.lines().any(|line| line.starts_with(word));
+    let (fails, warns) = (says("error: "), says("warning: ") || answers(end));
+    let state = scene.state();
+    let succeeded = end.code == Some(0);
+    if !succeeded && !fails && !warns {
+        return Err("UNSAID: no 'error:'".into());
+    }
+    // What a warning names stays undone.
+    if state == wanted || (warns && !fails && !answers(end)) {
+        return Ok(());
+    }
+    if succeeded && !warns {
+        return Err(format!("SILENT: something else was done\n{}", diff(wanted, &state)));
+    }
+    let mut said = String::new();
+    let Row { words, hinted, .. } = scene.row;
+    for words in [words, &["doctor", "--fix"][..], words, hinted] {
+        if !words.is_empty() {
+            let Ended { code, stderr, .. } = scene.run(words);
+            said += &format!("then {words:?}: {code:?}\n{stderr}");
+            if scene.state() == wanted {
+                return Ok(());
+            }
+        }
+    }
+    Err(format!("STUCK: it does not come to the same end\n{said}{}", diff(wanted, &scene.state())))
+}
