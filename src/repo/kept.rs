@@ -5,16 +5,16 @@
 //! gets a ref: commits as parents of one commit, staged files and trees in that commit's tree.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirEntry};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::error::{Doing, Error, Result};
+use crate::error::{Error, Result};
 use crate::git::{Git, porcelain, refs};
 use crate::repo::held::{Held, held_by, protected_by};
 use crate::repo::unreached::Unreached;
 use crate::repo::{Repo, kept_pack};
-use crate::sys::file;
+use crate::sys::{dir, file};
 
 /// Where kept commits are.
 pub const KEPT: &str = "refs/sandbox/kept/";
@@ -289,13 +289,9 @@ fn refs_of(git: &Git, id: &str) -> Result<Vec<String>> {
     let name = format!("{KEPT}{id}");
     let own = |found: &str| found == name || found.starts_with(&format!("{name}.tag"));
     if let Some(packed) = packed_refs(git.dir()) {
-        let folder = git.dir().join(KEPT);
-        let loose: Vec<DirEntry> = match fs::read_dir(&folder).and_then(Iterator::collect) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            read => read.at("read", &folder)?,
-        };
-        let loose =
-            loose.iter().map(|file| format!("{KEPT}{}", file.file_name().to_string_lossy()));
+        let loose = dir::paths_in(&git.dir().join(KEPT))?;
+        let loose = loose.iter().filter_map(|path| path.file_name());
+        let loose = loose.map(|name| format!("{KEPT}{}", name.to_string_lossy()));
         let packed = packed.lines().filter_map(|line| Some(line.split_once(' ')?.1.to_owned()));
         let names: BTreeSet<String> = loose.chain(packed).filter(|name| own(name)).collect();
         return Ok(names.into_iter().collect());

@@ -36,9 +36,13 @@ pub fn state(test: &Test) -> String {
     }
     let vault = test.home.join(".cache/git-sandbox/worktrees/.vault.git");
     if vault.exists() {
-        let refs = test.git_in(&vault, &["for-each-ref", "--format=%(refname)"]);
+        // It may be half-made.
+        let words = ["--git-dir=.", "for-each-ref", "--format=%(refname)"];
+        let output = test.command("git", &vault).args(words).output().unwrap();
+        let refs = String::from_utf8_lossy(&output.stdout).into_owned();
         lines.extend(refs.lines().map(|name| format!("vault {}", without_ids(name))));
     }
+    lines.retain(|line| !line.is_empty());
     lines.sort();
     lines.join("\n") + "\n"
 }
@@ -71,25 +75,32 @@ fn kept_by_content(test: &Test, text: String) -> String {
     kept.fold(text, |text, (id, content)| text.replace(id, &format!("commit of {content}")))
 }
 
+/// What a second attempt adds to a reflog.
+const OURS: [&str; 2] = ["\tgit sandbox: ", "\treset: moving to HEAD"];
+
 /// Leaves out what is only told, and what git and we make and drop as needed. In a journal: what was seen of the
 /// sandbox, and how its private git dir looked then; a fact that could not be read is told there. In a record: how
-/// both sides of a quarantine looked. In a reflog: our own entries; a removal that was taken back has left two.
+/// both sides of a quarantine looked. In a reflog: our own entries; a removal that was taken back has left two. The
+/// main checkout's `ORIG_HEAD` is a convenience, which a merge that is completed later does not write.
 fn told(line: &str) -> String {
     let (name, content) = line.split_once(' ').unwrap_or((line, ""));
     let (mode, text) = content.split_once(' ').unwrap_or((content, ""));
     let Ok(serde_json::Value::String(text)) = serde_json::from_str(text) else {
-        let is_empty = ["/worktrees", "/refs/sandbox", "/refs/sandbox/kept", "/.trash"]
-            .iter()
-            .any(|end| name.ends_with(end));
-        return if is_empty { String::new() } else { line.to_owned() };
+        let is_folder = text == "/"
+            && ["/worktrees", "/refs/sandbox", "/refs/sandbox/kept", "/.trash"]
+                .iter()
+                .any(|end| name.ends_with(end));
+        return if is_folder { String::new() } else { line.to_owned() };
     };
     let text = match name {
+        "app/.git/ORIG_HEAD" => return String::new(),
         name if name.contains("/logs/") => {
-            let entries = text.lines().filter(|entry| !entry.contains("\tgit sandbox: "));
+            let is_told = |entry: &&str| OURS.iter().any(|ours| entry.contains(ours));
+            let entries = text.lines().filter(|entry| !is_told(entry));
             entries.collect::<Vec<_>>().join(" | ")
         }
         name if name.ends_with("/journal.json") => {
-            without(&text, &["holds", "refs", "fingerprint", "ignored"])
+            without(&text, &["holds", "refs", "fingerprint", "ignored", "why"])
         }
         name if name.ends_with("/sandbox.json") => without(&text, &["inside", "outside"]),
         _ => return line.to_owned(),

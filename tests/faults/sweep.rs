@@ -152,7 +152,7 @@ fn answers(end: &Ended) -> bool {
 fn judged(scene: &Scene, end: &Ended, wanted: &str) -> Result<(), String> {
     let says = |word: &str| end.stderr.lines().any(|line| line.starts_with(word));
     let (fails, warns) = (says("error: "), says("warning: ") || answers(end));
-    let state = scene.state();
+    let mut state = scene.state();
     let succeeded = end.code == Some(0);
     if !succeeded && !fails && !warns {
         return Err("UNSAID: no 'error:'".into());
@@ -170,10 +170,11 @@ fn judged(scene: &Scene, end: &Ended, wanted: &str) -> Result<(), String> {
         if !words.is_empty() {
             let Ended { code, stderr, .. } = scene.run(words);
             said += &format!("then {words:?}: {code:?}\n{stderr}");
-            if scene.state() == wanted {
+            state = scene.state();
+            if state == wanted {
                 return Ok(());
             }
         }
     }
-    Err(format!("STUCK: it does not come to the same end\n{said}{}", diff(wanted, &scene.state())))
+    Err(format!("STUCK: it does not come to the same end\n{said}{}", diff(wanted, &state)))
 }

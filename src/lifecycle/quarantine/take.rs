@@ -143,8 +143,12 @@ pub fn take_all(repo: &Repo, git: &Git, sandboxes: &[Sandbox], out: Out) -> bool
         if sandbox.state != State::Ready || !confined::is_waiting(&sandbox.entry) {
             continue;
         }
-        let Ok(Some(_own)) = Lock::if_free(&in_use::lock_path(&sandbox.entry)) else { continue };
-        match Quarantine::of(repo, git, sandbox).and_then(|quarantine| quarantine.take()) {
+        let taken = match Lock::if_free(&in_use::lock_path(&sandbox.entry)) {
+            Ok(None) => continue,
+            Ok(Some(_own)) => Quarantine::of(repo, git, sandbox).and_then(|it| it.take()),
+            Err(error) => Err(error),
+        };
+        match taken {
             Ok(taken) => {
                 any |= !confined::is_waiting(&sandbox.entry);
                 taken.tell(out);

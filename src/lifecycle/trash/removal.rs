@@ -87,6 +87,8 @@ impl Trash<'_> {
         let Prepared { journal, only_here, to_keep, stamps } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
+                // The id is new: what is kept under it is kept by this removal alone.
+                kept::let_go(&self.git, &self.repo.common, &pin.id)?;
                 self.undo(&pin, None, entry)?;
                 return Err(error);
             }
