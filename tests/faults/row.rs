@@ -97,7 +97,7 @@ impl Scene<'_> {
         let mut text = state(&self.test);
         if !self.row.proof.is_empty() {
             let proof = self.run(self.row.proof);
-            text += &format!("\nproof {:?}\n{}", proof.code, state(&self.test));
+            text += &["\nproof ", &format!("{:?}\n", proof.code), &state(&self.test)].concat();
         }
         text
     }

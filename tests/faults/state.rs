@@ -1,5 +1,6 @@
 //! Everything that stands in a home, as a text in which ids and what only this run could have are left out.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +46,25 @@ pub fn state(test: &Test) -> String {
     lines.retain(|line| !line.is_empty());
     lines.sort();
     lines.join("\n") + "\n"
+}
+
+/// Returns what a user wrote, of a state: the content of each file outside of git dirs, each entry of an index without
+/// the index's name, and where each branch is.
+pub fn work(state: &str) -> BTreeSet<String> {
+    let is_work = |name: &str| {
+        !name.contains("/.git/") && name.contains('/') || name.contains("/refs/heads/")
+    };
+    let of_line = |line: &str| {
+        if let Some((_, entry)) = line.split_once("index: ") {
+            return Some(entry.to_owned());
+        }
+        let (name, content) = line.split_once(' ')?;
+        let (_, content) = content.split_once(' ')?;
+        let is_file = content.starts_with('"') && !content.starts_with("\"gitdir: ");
+        let is_record = name.ends_with("/journal.json");
+        (is_work(name) && is_file && !is_record).then(|| content.to_owned())
+    };
+    state.lines().filter_map(of_line).collect()
 }
 
 /// Returns the indexes below a folder.

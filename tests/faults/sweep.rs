@@ -1,8 +1,11 @@
 //! The loop: a command again and again, each time with one failure, and what must be true after it.
 
+use std::collections::BTreeSet;
+
 use super::calls::{self, Call};
 use super::git::{self, Kind};
 use super::row::{Ended, Row, Scene, ended};
+use super::state::{state, work};
 use crate::fixture::diff::diff;
 
 /// One failure.
@@ -48,13 +51,32 @@ impl Fault {
     }
 }
 
+/// What a command comes to undisturbed.
+struct Aim {
+    /// The state after it.
+    wanted: String,
+    /// The content of every file, entry of an index and branch that is there before it and after it.
+    work: BTreeSet<String>,
+}
+
+impl Aim {
+    #[track_caller]
+    fn of(scene: &mut Scene) -> Aim {
+        let wanted = undisturbed(scene);
+        let again = undisturbed(scene);
+        assert!(wanted == again, "it does not always lead to the same:\n{}", diff(&wanted, &again));
+        scene.again();
+        let mut work = work(&state(&scene.test));
+        work.retain(|work| wanted.contains(work));
+        Aim { wanted, work }
+    }
+}
+
 /// Disturbs a command in every way, or in those of the default selection.
 #[track_caller]
 pub fn sweep(row: &Row) {
     let mut scene = Scene::of(row);
-    let wanted = undisturbed(&mut scene);
-    let again = undisturbed(&mut scene);
-    assert!(wanted == again, "it does not always lead to the same:\n{}", diff(&wanted, &again));
+    let aim = Aim::of(&mut scene);
     let named = std::env::var("FAULTS").unwrap_or_default();
     let named: Vec<&str> = named.split(',').collect();
     let all = |fault: &&Fault| named.contains(&"all") || named.contains(&fault.name());
@@ -63,7 +85,7 @@ pub fn sweep(row: &Row) {
         faults.iter().filter(|fault| all(fault) || fault.is_selected(row)).collect();
     let mut wrong = Vec::new();
     for fault in &chosen {
-        if let Err(why) = played(&mut scene, fault, &wanted) {
+        if let Err(why) = played(&mut scene, fault, &aim) {
             wrong.push(why);
         }
     }
@@ -74,7 +96,7 @@ pub fn sweep(row: &Row) {
         faults.len(),
         wrong.len()
     );
-    println!("{count}");
+    eprintln!("{count}");
     assert!(wrong.is_empty(), "{count}\n\n{}", wrong.join("\n\n"));
 }
 
@@ -108,7 +130,7 @@ fn faults(scene: &mut Scene) -> Vec<Fault> {
 
 /// Runs the command with a failure, and judges what came of it. Returns what is wrong.
 #[track_caller]
-fn played(scene: &mut Scene, fault: &Fault, wanted: &str) -> Result<(), String> {
+fn played(scene: &mut Scene, fault: &Fault, aim: &Aim) -> Result<(), String> {
     scene.again();
     let command = match fault {
         Fault::Git(nth, kind) => {
@@ -123,19 +145,18 @@ fn played(scene: &mut Scene, fault: &Fault, wanted: &str) -> Result<(), String> 
         Fault::Git(nth, _) => git::words(scene, *nth),
         Fault::Call(..) => calls::failed(scene),
     };
-    if scene.row.excused.iter().any(|(call, _)| what.contains(call)) {
-        return Ok(());
-    }
     // Neither can fail: reading what a git prints, and, before our program begins, loading it.
     if what.contains("<pipe:") || what.contains("/lib/") {
         return Ok(());
     }
-    judged(scene, &end, wanted).map_err(|why| {
+    let excused = scene.row.excused.iter().any(|(call, _)| what.contains(call));
+    judged(scene, &end, aim, excused).map_err(|why| {
         format!(
-            "=== {}, {}: {what}\nexit code {:?}\n{}\n{why}",
+            "=== {}, {}: {what}\nexit code {:?}\n{}{}\n{why}",
             scene.row.name,
             fault.in_words(),
             end.code,
+            end.stdout,
             end.stderr
         )
     })
@@ -143,13 +164,14 @@ fn played(scene: &mut Scene, fault: &Fault, wanted: &str) -> Result<(), String> 
 
 /// Whether a command that answers on stdout says there what is left, and why: `reap` and `doctor`.
 fn answers(end: &Ended) -> bool {
-    end.stdout.lines().any(|line| line.contains(": kept: "))
-        || end.stderr.ends_with("manual repair\n")
+    let is_left = |line: &str| line.contains(": kept: ") || line.contains(": skipped: ");
+    end.stdout.lines().any(is_left) || end.stderr.ends_with("manual repair\n")
 }
 
 /// Judges a run that was disturbed.
 #[track_caller]
-fn judged(scene: &Scene, end: &Ended, wanted: &str) -> Result<(), String> {
+fn judged(scene: &Scene, end: &Ended, aim: &Aim, excused: bool) -> Result<(), String> {
+    let wanted = &aim.wanted;
     let says = |word: &str| end.stderr.lines().any(|line| line.starts_with(word));
     let (fails, warns) = (says("error: "), says("warning: ") || answers(end));
     let mut state = scene.state();
@@ -157,9 +179,15 @@ fn judged(scene: &Scene, end: &Ended, wanted: &str) -> Result<(), String> {
     if !succeeded && !fails && !warns {
         return Err("UNSAID: no 'error:'".into());
     }
-    // What a warning names stays undone.
-    if state == wanted || (warns && !fails && !answers(end)) {
+    if state == *wanted {
         return Ok(());
+    }
+    // What a warning names stays undone.
+    if excused || (warns && !fails && !answers(end)) {
+        return match aim.work.iter().find(|work| !state.contains(*work)) {
+            Some(work) => Err(format!("LOST: {work}\n{}", diff(wanted, &state))),
+            None => Ok(()),
+        };
     }
     if succeeded && !warns {
         return Err(format!("SILENT: something else was done\n{}", diff(wanted, &state)));
@@ -169,9 +197,9 @@ fn judged(scene: &Scene, end: &Ended, wanted: &str) -> Result<(), String> {
     for words in [words, &["doctor", "--fix"][..], words, hinted] {
         if !words.is_empty() {
             let Ended { code, stderr, .. } = scene.run(words);
-            said += &format!("then {words:?}: {code:?}\n{stderr}");
+            said += &["then ", &format!("{words:?}: {code:?}\n"), &stderr].concat();
             state = scene.state();
-            if state == wanted {
+            if state == *wanted {
                 return Ok(());
             }
         }
