@@ -158,16 +158,7 @@ impl Pin {
 /// The lock reason of a private git dir, byte for byte; none where it has no lock that git would read.
 fn lock_of(entry: &Path) -> Result<Option<Vec<u8>>> {
     let path = entry.join("locked");
-    match file::read_small(&path) {
-        Err(error) if is_no_lock(&error) => Ok(None),
-        read => read.map(Some).at("read", &path),
-    }
-}
-
-/// Whether there is no plain file of a size that a reason can have.
-fn is_no_lock(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{InvalidData, InvalidInput, NotADirectory, NotFound};
-    matches!(error.kind(), NotFound | NotADirectory | InvalidData | InvalidInput)
+    file::read_if_there(&path).at("read", &path)
 }
 
 /// Whether an id can stand in a path, a ref and a command.

@@ -18,6 +18,8 @@ const CHANGES: Excused = &[
         "worktrees/app/fix/",
         "what was copied stays, and that it is not all is said at the next call",
     ),
+    ("app/tool", "as above"),
+    ("app/new", "as above"),
     ("update-index --add --replace", "as above"),
 ];
 

@@ -86,7 +86,7 @@ impl Maker<'_> {
             self.forget_spare(&there.entry)?;
             troubles = fill.furnish();
         }
-        let mut facts = record::read(&there.entry);
+        let mut facts = record::to_change(&there.entry)?;
         facts.created.get_or_insert_with(|| clock::rfc3339(self.now));
         // A crash may have come before they were written down.
         if facts.id.is_none() {
@@ -114,7 +114,7 @@ impl Maker<'_> {
         }
         let count = words::counted(carry.count() as u64, "change");
         self.out.note(&format!("copied {count} of '{}'", carry.top.display()));
-        record::write_synced(entry, &Facts { carrying: None, ..record::read(entry) })
+        record::write_synced(entry, &Facts { carrying: None, ..record::to_change(entry)? })
     }
 
     /// From here on it is everybody's.

@@ -228,7 +228,7 @@ impl Maker<'_> {
                     }
                 }
                 Some(there) if there.state == State::Missing => {
-                    before = record::read(&there.entry);
+                    before = record::to_change(&there.entry)?;
                     self.drop_missing(&trash, &place, &there)?;
                 }
                 Some(there) => return self.resume(wish, &there).map(|it| rooted(it, &place)),
