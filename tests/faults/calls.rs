@@ -27,7 +27,7 @@ const FAMILIES: [Family; 3] = [
     Family {
         calls: &["mkdir", "mkdirat", "write", "writev", "pwrite64", "ftruncate", "copy_file_range"],
         error: "ENOSPC",
-        rarity: 12,
+        rarity: 30,
     },
     Family {
         calls: &[
@@ -51,7 +51,7 @@ const FAMILIES: [Family; 3] = [
             "flock",
         ],
         error: "EIO",
-        rarity: 12,
+        rarity: 30,
     },
     Family {
         calls: &[
@@ -65,7 +65,7 @@ const FAMILIES: [Family; 3] = [
             "readlinkat",
         ],
         error: "EIO",
-        rarity: 60,
+        rarity: 150,
     },
 ];
 
@@ -153,7 +153,9 @@ fn numbers(name: &str, logs: &[String], home: &str) -> BTreeSet<usize> {
                 }
                 _ => call.rsplit_once(" = ").map_or(call, |(about, _)| about),
             };
-            if call.contains(home) && about != last {
+            // Not by the folder that it runs in.
+            let is_about_home = call.replace(&format!("AT_FDCWD<{home}/app>"), "").contains(home);
+            if is_about_home && about != last {
                 numbers.insert(at + 1);
             }
             last = about;

@@ -51,6 +51,7 @@ fn what_was_committed_behind_walls_is_taken_over() {
     };
     let excused = &[
         ("sandbox.incoming", "the next look deletes what is left there"),
+        ("sandbox.lock", "one that cannot be looked at counts as held, and all waits"),
         ("index-pack --stdin", REFLOGS),
         ("rev-list --objects --quiet --missing=error", REFLOGS),
     ];

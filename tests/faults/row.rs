@@ -91,15 +91,17 @@ impl Scene<'_> {
         ended(self.command(&[], words))
     }
 
-    /// Returns the state of the home, and of what the row's proof makes of it.
+    /// Types the row's proof, if it has one. Returns the state after it.
     #[track_caller]
-    pub fn state(&self) -> String {
-        let mut text = state(&self.test);
-        if !self.row.proof.is_empty() {
-            let proof = self.run(self.row.proof);
-            text += &["\nproof ", &format!("{:?}\n", proof.code), &state(&self.test)].concat();
+    pub fn proven(&self) -> String {
+        if self.row.proof.is_empty() {
+            return String::new();
         }
-        text
+        let Ended { code, stderr, .. } = self.run(self.row.proof);
+        match code {
+            Some(0) => state(&self.test),
+            _ => stderr,
+        }
     }
 }
 

@@ -28,7 +28,7 @@ impl Fault {
     /// Returns what is between two runs of the default selection, about.
     fn rarity(&self) -> u64 {
         match self {
-            Fault::Git(..) => 9,
+            Fault::Git(..) => 24,
             Fault::Call(call) => call.family.rarity,
         }
     }
@@ -55,6 +55,8 @@ impl Fault {
 struct Aim {
     /// The state after it.
     wanted: String,
+    /// The state after the row's proof, where it has one.
+    proven: String,
     /// The content of every file, entry of an index and branch that is there before it and after it.
     work: BTreeSet<String>,
 }
@@ -62,13 +64,24 @@ struct Aim {
 impl Aim {
     #[track_caller]
     fn of(scene: &mut Scene) -> Aim {
-        let wanted = undisturbed(scene);
-        let again = undisturbed(scene);
-        assert!(wanted == again, "it does not always lead to the same:\n{}", diff(&wanted, &again));
+        let (wanted, proven) = undisturbed(scene);
+        let (again, proven_again) = undisturbed(scene);
+        assert!(wanted == again, "it varies:\n{}", diff(&wanted, &again));
+        assert!(proven == proven_again, "its proof varies:\n{}", diff(&proven, &proven_again));
         scene.again();
         let mut work = work(&state(&scene.test));
         work.retain(|work| wanted.contains(work));
-        Aim { wanted, work }
+        Aim { wanted, proven, work }
+    }
+
+    /// Returns nothing if a state is the one that is aimed at, as the proof shows too; else what differs, and whether it
+    /// shows only by the proof.
+    fn misses(&self, scene: &Scene, state: &str) -> Option<(String, bool)> {
+        if state != self.wanted {
+            return Some((diff(&self.wanted, state), false));
+        }
+        let proven = scene.proven();
+        (proven != self.proven).then(|| (diff(&self.proven, &proven), true))
     }
 }
 
@@ -100,13 +113,13 @@ pub fn sweep(row: &Row) {
     assert!(wrong.is_empty(), "{count}\n\n{}", wrong.join("\n\n"));
 }
 
-/// Runs the command; it must succeed. Returns the state after it.
+/// Runs the command; it must succeed. Returns the state after it, and after the row's proof.
 #[track_caller]
-fn undisturbed(scene: &mut Scene) -> String {
+fn undisturbed(scene: &mut Scene) -> (String, String) {
     scene.again();
     let Ended { code, stderr, .. } = scene.run(scene.row.words);
     assert_eq!(code, Some(0), "{stderr}");
-    scene.state()
+    (state(&scene.test), scene.proven())
 }
 
 /// Returns every failure that the command can meet.
@@ -164,45 +177,50 @@ fn played(scene: &mut Scene, fault: &Fault, aim: &Aim) -> Result<(), String> {
 
 /// Whether a command that answers on stdout says there what is left, and why: `reap` and `doctor`.
 fn answers(end: &Ended) -> bool {
-    let is_left = |line: &str| line.contains(": kept: ") || line.contains(": skipped: ");
+    let is_left = |line: &str| line.contains(": kept") || line.contains(": skipped: ");
     end.stdout.lines().any(is_left) || end.stderr.ends_with("manual repair\n")
 }
 
 /// Judges a run that was disturbed.
 #[track_caller]
 fn judged(scene: &Scene, end: &Ended, aim: &Aim, excused: bool) -> Result<(), String> {
-    let wanted = &aim.wanted;
     let says = |word: &str| end.stderr.lines().any(|line| line.starts_with(word));
     let (fails, warns) = (says("error: "), says("warning: ") || answers(end));
-    let mut state = scene.state();
     let succeeded = end.code == Some(0);
     if !succeeded && !fails && !warns {
         return Err("UNSAID: no 'error:'".into());
     }
-    if state == *wanted {
-        return Ok(());
-    }
+    let now = state(&scene.test);
+    let mut differs = match aim.misses(scene, &now) {
+        None => return Ok(()),
+        Some((differs, true)) => {
+            return Err(format!("UNPROVEN: it is not what it seems\n{differs}"));
+        }
+        Some((differs, false)) => differs,
+    };
     // What a warning names stays undone.
     if excused || (warns && !fails && !answers(end)) {
-        return match aim.work.iter().find(|work| !state.contains(*work)) {
-            Some(work) => Err(format!("LOST: {work}\n{}", diff(wanted, &state))),
+        return match aim.work.iter().find(|work| !now.contains(*work)) {
+            Some(work) => Err(format!("LOST: {work}\n{differs}")),
             None => Ok(()),
         };
     }
     if succeeded && !warns {
-        return Err(format!("SILENT: something else was done\n{}", diff(wanted, &state)));
+        return Err(format!("SILENT: something else was done\n{differs}"));
     }
     let mut said = String::new();
     let Row { words, hinted, .. } = scene.row;
     for words in [words, &["doctor", "--fix"][..], words, hinted] {
-        if !words.is_empty() {
-            let Ended { code, stderr, .. } = scene.run(words);
-            said += &["then ", &format!("{words:?}: {code:?}\n"), &stderr].concat();
-            state = scene.state();
-            if state == *wanted {
-                return Ok(());
-            }
+        if words.is_empty() {
+            continue;
         }
+        let Ended { code, stderr, .. } = scene.run(words);
+        said += &["then ", &format!("{words:?}: {code:?}\n"), &stderr].concat();
+        differs = match aim.misses(scene, &state(&scene.test)) {
+            None => return Ok(()),
+            Some((differs, true)) => return Err(format!("UNPROVEN: {said}{differs}")),
+            Some((differs, false)) => differs,
+        };
     }
-    Err(format!("STUCK: it does not come to the same end\n{said}{}", diff(wanted, &state)))
+    Err(format!("STUCK: it does not come to the same end\n{said}{differs}"))
 }
