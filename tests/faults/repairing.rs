@@ -24,6 +24,6 @@ fn doctor_completes_a_restore() {
 
 #[test]
 fn doctor_completes_a_creation() {
-    let setup = || crashed(Test::new(), &["new", "fix"], 5);
+    let setup = || crashed(Test::new(), &["new", "fix"], 4);
     sweep(&Row { name: "doctor, creation", setup, words: &["doctor", "--fix"], ..ROW });
 }
