@@ -2,8 +2,8 @@
 
 BUGS = [
     ("leave a journal that was never renamed when a removal is undone", "src/sandbox/journal.rs",
-     "        for name in [FILE, &file::new_name(FILE)] {",
-     "        for name in [FILE, &if BUG { FILE.to_owned() } else { file::new_name(FILE) }] {",
+     "        for name in [&file::new_name(FILE), FILE] {",
+     "        for name in [&if BUG { FILE.to_owned() } else { file::new_name(FILE) }, FILE] {",
      "remove::failed::a_removal_whose_journal"),
     ("say in a dry run that the branch of one whose folder is gone goes", "src/lifecycle/remove.rs",
      "match wish.delete_branch && sandbox.state != State::Missing {",
