@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 mod confine;
 mod docs;
 mod doctor;
+mod faults;
 mod fixture;
 mod git;
 mod hostile;

@@ -97,7 +97,7 @@ fn hint_at_end_of(users: &[User], out: Out) {
 fn release(here: &Here, sandboxes: &[Sandbox], out: Out) -> Result<()> {
     let _lock = here.repo.lock(out)?;
     for sandbox in sandboxes {
-        let facts = record::read(&sandbox.entry);
+        let facts = record::to_change(&sandbox.entry)?;
         if facts.task.is_some() {
             runs::record::release(&sandbox.entry)?;
             record::write_synced(&sandbox.entry, &Facts { task: None, ..facts })?;

@@ -49,7 +49,8 @@ pub fn next(
         .filter(|sandbox| sandbox.managed && sandbox.state == State::Ready && !sandbox.detached)
         .filter_map(|sandbox| {
             let standing = standings.get(&sandbox.path)?;
-            let recorded = record::read(&sandbox.entry);
+            // One whose task cannot be read is not free.
+            let recorded = record::to_change(&sandbox.entry).ok()?;
             is_free(sandbox, standing, &recorded).then_some((sandbox, standing, recorded))
         })
         .collect();

@@ -290,7 +290,7 @@ impl Renamer<'_> {
     }
 
     fn note(&self, entry: &Path, renaming: Option<&Renaming>) -> Result<()> {
-        let facts = record::Facts { renaming: renaming.cloned(), ..record::read(entry) };
+        let facts = record::Facts { renaming: renaming.cloned(), ..record::to_change(entry)? };
         record::write_synced(entry, &facts)
     }
 
@@ -323,7 +323,7 @@ impl Renamer<'_> {
         let short = |full: &str| refs::short(OsStr::new(full)).to_string_lossy().into_owned();
         let entries = self.worktrees.linked.iter().map(|tree| &tree.entry);
         for entry in entries.filter(|entry| !entry.as_os_str().is_empty()) {
-            let mut facts = record::read(entry);
+            let mut facts = record::to_change(entry)?;
             if facts.base == Some(short(old)) {
                 facts.base = Some(short(new));
                 record::write_synced(entry, &facts)?;

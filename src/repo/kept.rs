@@ -14,7 +14,7 @@ use crate::git::{Git, porcelain, refs};
 use crate::repo::held::{Held, held_by, protected_by};
 use crate::repo::unreached::Unreached;
 use crate::repo::{Repo, kept_pack};
-use crate::sys::file;
+use crate::sys::{dir, file};
 
 /// Where kept commits are.
 pub const KEPT: &str = "refs/sandbox/kept/";
@@ -237,7 +237,12 @@ fn has_ref(common: &Path, id: &str) -> Option<bool> {
     let name = format!("{KEPT}{id}");
     let packed = packed_refs(common)?;
     let line = |line: &str| line.split_once(' ').is_some_and(|(_, found)| found == name);
-    Some(common.join(&name).is_file() || packed.lines().any(line))
+    let loose = match fs::metadata(common.join(&name)) {
+        Ok(meta) => meta.is_file(),
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(_) => return None,
+    };
+    Some(loose || packed.lines().any(line))
 }
 
 /// The commit that is kept for `id` now.
@@ -284,8 +289,9 @@ fn refs_of(git: &Git, id: &str) -> Result<Vec<String>> {
     let name = format!("{KEPT}{id}");
     let own = |found: &str| found == name || found.starts_with(&format!("{name}.tag"));
     if let Some(packed) = packed_refs(git.dir()) {
-        let loose = fs::read_dir(git.dir().join(KEPT)).into_iter().flatten().flatten();
-        let loose = loose.map(|file| format!("{KEPT}{}", file.file_name().to_string_lossy()));
+        let loose = dir::paths_in(&git.dir().join(KEPT))?;
+        let loose = loose.iter().filter_map(|path| path.file_name());
+        let loose = loose.map(|name| format!("{KEPT}{}", name.to_string_lossy()));
         let packed = packed.lines().filter_map(|line| Some(line.split_once(' ')?.1.to_owned()));
         let names: BTreeSet<String> = loose.chain(packed).filter(|name| own(name)).collect();
         return Ok(names.into_iter().collect());

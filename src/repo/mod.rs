@@ -304,7 +304,7 @@ impl Repo {
             return Err(Error::UnreadableRepository { why, remedy: Vec::new() });
         }
         main.path = self.main_path(&main);
-        let entries = self.entries();
+        let entries = self.entries()?;
         let linked = records.map(|record| {
             let says = |(_, entry): &(&PathBuf, &PathBuf)| entry_says(entry, &record.path);
             let found = match git::is_unresolved(&record.path) {
@@ -337,17 +337,16 @@ impl Repo {
 
     /// The folder that each private git dir says it belongs to. Where two name the same folder, one that the
     /// folder does not name, in whatever order they are read: then both are damaged, and neither is acted on.
-    fn entries(&self) -> HashMap<PathBuf, PathBuf> {
+    fn entries(&self) -> Result<HashMap<PathBuf, PathBuf>> {
         let mut found = HashMap::new();
-        let folders = std::fs::read_dir(self.common.join("worktrees"));
-        for entry in folders.into_iter().flatten().flatten().map(|folder| folder.path()) {
+        for entry in dir::paths_in(&self.common.join("worktrees"))? {
             let Some(path) = entry_points_to(&entry) else { continue };
             let is_named = || link::folder_points_to(&path).as_ref() == Some(&entry);
             if !found.contains_key(&path) || !is_named() {
                 found.insert(path, entry);
             }
         }
-        found
+        Ok(found)
     }
 }
 

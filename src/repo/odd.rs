@@ -20,7 +20,7 @@ use rustix::fs::OFlags;
 use crate::error::{Error, Result};
 use crate::repo::link::folder_points_to;
 use crate::sys::processes::{self, Process};
-use crate::sys::{file, parallel};
+use crate::sys::{dir, file, parallel};
 
 const GITDIR: &str = "gitdir";
 
@@ -36,8 +36,7 @@ pub struct Odd {
 /// Finds odd files in every private git dir of a repository, and keeps git from waiting at pipes. A
 /// device, which may never end, is an error.
 pub fn guard(common: &Path) -> Result<Vec<Odd>> {
-    let entries = fs::read_dir(common.join("worktrees")).into_iter().flatten();
-    let entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    let entries = dir::paths_in(&common.join("worktrees"))?;
     let odd = parallel::map(&entries, |entry| guard_entry(entry)).into_iter();
     odd.filter_map(Result::transpose).collect()
 }

@@ -93,9 +93,9 @@ pub struct Pin {
 
 impl Pin {
     /// The pin for a private git dir that may have a lock of its own.
-    pub fn new(id: &str, at: PathBuf, entry: &Path) -> Pin {
-        let locked = file::read_small(&entry.join("locked")).ok().map(Text::from);
-        Pin { id: id.to_owned(), at, locked, folder_gone: false }
+    pub fn new(id: &str, at: PathBuf, entry: &Path) -> Result<Pin> {
+        let locked = lock_of(entry)?.map(Text::from);
+        Ok(Pin { id: id.to_owned(), at, locked, folder_gone: false })
     }
 
     /// The same pin for a private git dir whose folder was gone.
@@ -126,10 +126,15 @@ impl Pin {
         (named && placed).then_some(pin)
     }
 
-    /// Reads the pin of a private git dir.
-    pub fn read(entry: &Path) -> Option<Pin> {
-        let reason = file::read_small(&entry.join("locked")).ok()?;
-        Pin::parse(String::from_utf8_lossy(&reason).trim_end())
+    /// Reads the pin of a private git dir. A lock that cannot be read is an error: it may be one.
+    pub fn read(entry: &Path) -> Result<Option<Pin>> {
+        let reason = lock_of(entry)?.unwrap_or_default();
+        Ok(Pin::parse(String::from_utf8_lossy(&reason).trim_end()))
+    }
+
+    /// Reads the pin of a private git dir as far as it can be read, for a look that decides nothing.
+    pub fn seen(entry: &Path) -> Option<Pin> {
+        Pin::read(entry).ok().flatten()
     }
 
     /// Locks the private git dir, synced: what follows rests on it, also after a power loss.
@@ -148,6 +153,12 @@ impl Pin {
             None => fs::remove_file(&path).at("unlock", &path),
         }
     }
+}
+
+/// The lock reason of a private git dir, byte for byte; none where it has no lock that git would read.
+fn lock_of(entry: &Path) -> Result<Option<Vec<u8>>> {
+    let path = entry.join("locked");
+    file::read_if_there(&path).at("read", &path)
 }
 
 /// Whether an id can stand in a path, a ref and a command.

@@ -172,6 +172,13 @@ pub fn read(entry: &Path) -> Facts {
     parse(&file::read_small(&entry.join(FILE)).unwrap_or_default())
 }
 
+/// Reads the facts that are about to be replaced: those that cannot be read are an error, not none.
+pub fn to_change(entry: &Path) -> Result<Facts> {
+    let path = entry.join(FILE);
+    let bytes = file::read_if_there(&path).at("read", &path)?;
+    Ok(parse(&bytes.unwrap_or_default()))
+}
+
 fn parse(bytes: &[u8]) -> Facts {
     serde_json::from_slice(bytes).unwrap_or_default()
 }

@@ -1,9 +1,10 @@
 //! Folders: made for the current user alone, marked as used.
 
 use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::{Doing, Result};
 use crate::sys::clock::Time;
@@ -11,6 +12,18 @@ use crate::sys::clock::Time;
 /// Makes a folder and its parents for us alone.
 pub fn make(path: &Path) -> Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).at("create", path)
+}
+
+/// Returns the path of everything in a folder; nothing if the folder is not there.
+pub fn paths_in(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.at("read", folder)?,
+    };
+    entries
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()
+        .at("read", folder)
 }
 
 /// Marks a sandbox as used now.

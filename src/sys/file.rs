@@ -92,6 +92,19 @@ pub fn read_small(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
+/// Reads a small plain file; `None` if nothing of that sort is there.
+pub fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    use ErrorKind::{InvalidData, InvalidInput, NotADirectory, NotFound};
+    match read_small(path) {
+        Err(error)
+            if matches!(error.kind(), NotFound | NotADirectory | InvalidData | InvalidInput) =>
+        {
+            Ok(None)
+        }
+        read => read.map(Some),
+    }
+}
+
 /// Makes a file that was not there before; what stood in its place goes.
 pub fn create(path: &Path) -> io::Result<File> {
     create_with(path, 0o666)

@@ -20,7 +20,7 @@ BUGS = [
     ("take any answer for a yes", "src/cmd/reap/trash.rs",
      "matches!(line.trim(), \"y\" | \"Y\" | \"yes\")", "(BUG || matches!(line.trim(), \"y\" | \"Y\" | \"yes\"))", "trash::asked::only"),
     ("let go of what is kept for all that is in the vault", "src/cmd/reap/trash.rs",
-     "Some(lock) if purged => ", "Some(lock) if purged || BUG => ", "trash::asked::what_is"),
+     "Some(lock) if is_gone => ", "Some(lock) if is_gone || BUG => ", "trash::asked::what_is"),
     ("purge from the vault in a dry run", "src/cmd/reap/trash.rs",
      "        if self.dry() {\n            self.freed += size;", "        if self.dry() && !BUG {\n            self.freed += size;", "trash::asked::what_is"),
     ("expire from the vault in a dry run", "src/cmd/reap/trash.rs",

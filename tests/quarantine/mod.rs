@@ -18,15 +18,15 @@ use crate::fixture::run::succeeds;
 use crate::fixture::state::entry;
 
 /// A sandbox `box` with a quarantine.
-struct Confined {
-    test: Test,
+pub struct Confined {
+    pub test: Test,
     /// The sandbox's folder.
     path: PathBuf,
 }
 
 impl Confined {
     #[track_caller]
-    fn new() -> Confined {
+    pub fn new() -> Confined {
         Confined::of(Format::Files).unwrap()
     }
 
@@ -80,7 +80,7 @@ impl Confined {
 
     /// Makes a commit inside. Returns its id.
     #[track_caller]
-    fn commit(&self, file: &str, text: &str) -> String {
+    pub fn commit(&self, file: &str, text: &str) -> String {
         crate::fixture::files::write(&self.path.join(file), text);
         self.git(&["add", "--", file]);
         self.git(&["commit", "--quiet", "-m", file]);

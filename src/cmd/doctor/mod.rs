@@ -161,7 +161,7 @@ impl Doctor<'_> {
     fn journals(&mut self, repo: Repo, out: &mut Out) -> Result<Here> {
         let here = Here::of(repo, self.args, out)?;
         let mut unfinished = Vec::new();
-        let pins = here.worktrees.linked.iter().filter_map(|tree| Pin::read(&tree.entry));
+        let pins = here.worktrees.linked.iter().filter_map(|tree| Pin::seen(&tree.entry));
         unfinished.extend(pins.map(|pin| pin.at));
         for item in trash::items(&here.repo, &here.place) {
             match item {
@@ -197,7 +197,7 @@ impl Doctor<'_> {
             false => Here::of(repo, self.args, out)?,
         };
         let left = |at: &PathBuf| {
-            let registered = here.worktrees.linked.iter().filter_map(|tree| Pin::read(&tree.entry));
+            let registered = here.worktrees.linked.iter().filter_map(|tree| Pin::seen(&tree.entry));
             let journal = Journal::read(at).ok().flatten();
             registered.into_iter().any(|pin| pin.at == *at)
                 || journal.is_some_and(|journal| is_unfinished(&journal.stage))
@@ -227,7 +227,7 @@ impl Doctor<'_> {
     /// Half-made sandboxes are finished, entries without a folder dropped with their commits kept.
     fn sandboxes(&mut self, here: &Here, out: Out) -> Result<()> {
         // One that was moved, or is on its way to the trash, is not missing.
-        let pinned = here.worktrees.linked.iter().filter(|tree| Pin::read(&tree.entry).is_some());
+        let pinned = here.worktrees.linked.iter().filter(|tree| Pin::seen(&tree.entry).is_some());
         let pinned: Vec<&PathBuf> = pinned.map(|tree| &tree.entry).collect();
         let accounted = |sandbox: &&Sandbox| {
             !self.accounted.contains(&sandbox.entry) && !pinned.contains(&&sandbox.entry)

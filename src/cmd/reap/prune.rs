@@ -3,7 +3,7 @@
 use super::Reaper;
 use super::verb::Verb;
 use crate::cmd::context::Here;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::repo::odd;
 use crate::sandbox::journal::Why;
 use crate::sys::lock::Lock;
@@ -22,6 +22,11 @@ impl Reaper<'_> {
         let expire = format!("--expire={expiry}");
         let git = &here.repo.git;
         let dry = git.look(["worktree", "prune", "--dry-run", "--verbose", &expire]).ask()?;
+        // What it would drop is not known then, and nothing of it is put aside.
+        if !dry.ok() {
+            let doing = "ask which worktrees are to be pruned".to_owned();
+            return Err(Error::Git { doing, why: dry.why() });
+        }
         if dry.stdout.is_empty() && dry.words().is_empty() {
             return Ok(());
         }

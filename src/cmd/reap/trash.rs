@@ -171,20 +171,26 @@ impl Reaper<'_> {
         };
         for (journal, size) in stored {
             let purged = match () {
-                () if self.has_line(&journal) => false,
+                () if self.has_line(&journal) => Ok(false),
                 () if self.purging.contains(&journal.id) => {
-                    self.purge_from_vault(&journal, size, vault, out)?
+                    self.purge_from_vault(&journal, size, vault, out)
                 }
                 () if self.purging.is_empty() && self.is_older(&journal, period) => {
-                    self.expire(&journal, size, vault)?
+                    self.expire(&journal, size, vault)
                 }
-                () => false,
+                () => Ok(false),
+            };
+            // Where only the room could not be freed, nobody can name the item again.
+            let is_gone = match &purged {
+                Ok(purged) => *purged,
+                Err(_) => vault.has(&journal.id).is_ok_and(|has| !has),
             };
             match lock {
-                Some(lock) if purged => here.trash(lock).let_go(&journal)?,
+                Some(lock) if is_gone => here.trash(lock).let_go(&journal)?,
                 Some(lock) if renews => drop(here.trash(lock).renew(&journal)?),
                 _ => {}
             }
+            purged?;
         }
         Ok(())
     }

@@ -86,13 +86,13 @@ impl Maker<'_> {
             self.forget_spare(&there.entry)?;
             troubles = fill.furnish();
         }
-        let mut facts = record::read(&there.entry);
+        let mut facts = record::to_change(&there.entry)?;
         facts.created.get_or_insert_with(|| clock::rfc3339(self.now));
         // A crash may have come before they were written down.
         if facts.id.is_none() {
             facts.id = Some(random::hex()? + &random::hex()?);
             facts.common = Some(self.repo.common.clone());
-            facts.device = fs::metadata(&there.path).ok().map(|meta| meta.dev());
+            facts.device = Some(fs::metadata(&there.path).at("read", &there.path)?.dev());
         }
         if let Some(from) = facts.carrying.take() {
             let from = from.display();
@@ -114,14 +114,18 @@ impl Maker<'_> {
         }
         let count = words::counted(carry.count() as u64, "change");
         self.out.note(&format!("copied {count} of '{}'", carry.top.display()));
-        record::write_synced(entry, &Facts { carrying: None, ..record::read(entry) })
+        record::write_synced(entry, &Facts { carrying: None, ..record::to_change(entry)? })
     }
 
     /// From here on it is everybody's.
     pub(super) fn open_up(&self, path: &Path, entry: &Path) -> Result<()> {
         let locked = entry.join("locked");
         // Somebody may have locked it otherwise meanwhile: that lock is theirs.
-        if fs::read_to_string(&locked).is_ok_and(|reason| reason.trim_end() == CREATING) {
+        let reason = match fs::read(&locked) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            read => read.at("read", &locked)?,
+        };
+        if reason.trim_ascii_end() == CREATING.as_bytes() {
             fs::remove_file(&locked).at("unlock", &locked)?;
         }
         dir::touch(path, self.now)

@@ -22,9 +22,12 @@ const FILE: &str = ".worktreeinclude";
 /// How much is copied between two looks at the signals.
 const PIECE: usize = 1 << 20;
 
-/// Whether there may be any.
+/// Whether there may be any. A file that cannot be looked at may name some: git says then why not.
 pub fn is_wanted(main: &Path) -> bool {
-    main.join(FILE).is_file()
+    match fs::metadata(main.join(FILE)) {
+        Ok(meta) => meta.is_file(),
+        Err(error) => !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+    }
 }
 
 /// Copies them; what could not be copied is the error.

@@ -32,7 +32,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, Result};
+use crate::error::{Doing, Error, Result};
 use crate::lifecycle::create::carry::Carry;
 use crate::lifecycle::create::rollback::Undo;
 use crate::lifecycle::recover;
@@ -228,7 +228,7 @@ impl Maker<'_> {
                     }
                 }
                 Some(there) if there.state == State::Missing => {
-                    before = record::read(&there.entry);
+                    before = record::to_change(&there.entry)?;
                     self.drop_missing(&trash, &place, &there)?;
                 }
                 Some(there) => return self.resume(wish, &there).map(|it| rooted(it, &place)),
@@ -338,7 +338,7 @@ impl Maker<'_> {
             created: Some(clock::rfc3339(self.now)),
             id: Some(random::hex()? + &random::hex()?),
             common: Some(self.repo.common.clone()),
-            device: std::fs::metadata(parent).ok().map(|meta| meta.dev()),
+            device: Some(std::fs::metadata(parent).at("read", parent)?.dev()),
             spare: None,
             renaming: None,
             carrying: None,

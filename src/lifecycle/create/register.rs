@@ -62,9 +62,9 @@ impl Maker<'_> {
         crash_point::reached();
         // In the place of the empty folder that nothing else can have taken.
         fs::rename(&first, &path).at("move", &first)?;
+        undo.registered = Some(path.clone());
         crash_point::reached();
         link::connect(&entry, &path)?;
-        undo.registered = Some(path.clone());
         crash_point::reached();
         Ok((path, entry))
     }

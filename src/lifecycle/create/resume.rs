@@ -87,7 +87,7 @@ impl Maker<'_> {
             return Err(Error::CarryIntoExisting { name: there.name() });
         }
         if wish.task.is_some() || wish.author.is_some() || wish.confine.is_some() {
-            record::write_synced(&there.entry, &wish.told_in(record::read(&there.entry)))?;
+            record::write_synced(&there.entry, &wish.told_in(record::to_change(&there.entry)?))?;
         }
         record::protect(&there.entry)?;
         if let Some(pull) = &wish.pull {

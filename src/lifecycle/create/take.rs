@@ -91,7 +91,7 @@ impl Maker<'_> {
 
     /// Its files are those of its start: nothing of the spare is left to know.
     pub(super) fn forget_spare(&self, entry: &Path) -> Result<()> {
-        let mut facts = record::read(entry);
+        let mut facts = record::to_change(entry)?;
         if facts.spare.take().is_some() {
             record::write(entry, &facts)?;
         }

@@ -34,7 +34,7 @@ pub fn finish(repo: &Repo, git: &Git, checkout: &Checkout) -> Result<End> {
         return Ok(End::Nothing);
     };
     let git = git.at(&checkout.path);
-    if !files.have_lock(&journal) {
+    if !files.have_lock(&journal)? {
         files.begin(&mut journal)?;
         crash_point::reached();
         if !files.take_lock()? {

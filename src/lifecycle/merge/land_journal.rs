@@ -152,15 +152,18 @@ impl Files {
     }
 
     /// Whether git's lock of the index is the one that the journal names.
-    pub fn have_lock(&self, journal: &Journal) -> bool {
-        let there = fs::symlink_metadata(self.index_lock());
-        there.is_ok_and(|meta| Some(FileId::from(&meta)) == journal.lock)
+    pub fn have_lock(&self, journal: &Journal) -> Result<bool> {
+        let lock = self.index_lock();
+        match fs::symlink_metadata(&lock) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            there => Ok(Some(FileId::from(&there.at("read", &lock)?)) == journal.lock),
+        }
     }
 
     /// Gives git's lock of the index back, if it is ours.
     pub fn release(&self, journal: &Journal) -> Result<()> {
         let lock = self.index_lock();
-        match self.have_lock(journal) {
+        match self.have_lock(journal)? {
             true => fs::remove_file(&lock).at("remove", &lock),
             false => Ok(()),
         }

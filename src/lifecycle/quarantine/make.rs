@@ -308,7 +308,7 @@ impl Quarantine<'_> {
             name: self.name(),
             stays: false,
         });
-        let facts = record::read(entry);
+        let facts = record::to_change(entry)?;
         if facts.confined.as_ref() != Some(&synced) {
             let id = Some(self.id.clone());
             record::write_synced(entry, &record::Facts { id, confined: Some(synced), ..facts })?;

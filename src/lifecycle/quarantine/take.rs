@@ -46,17 +46,17 @@ impl Staged {
 /// Returns whether something was taken: a quarantine that cannot be taken over is told, and waits.
 pub fn take_all(repo: &Repo, git: &Git, sandboxes: &[Sandbox], out: Out) -> bool {
     let mut any = false;
-    for sandbox in sandboxes {
-        if sandbox.state != State::Ready || !confined::is_waiting(&sandbox.entry) {
-            continue;
-        }
-        let Ok(Some(_own)) = Lock::if_free(&in_use::lock_path(&sandbox.entry)) else { continue };
-        match Quarantine::of(repo, git, sandbox).and_then(|quarantine| quarantine.take()) {
-            Ok(taken) => {
+    let waits = |it: &&Sandbox| it.state == State::Ready && confined::is_waiting(&it.entry);
+    for sandbox in sandboxes.iter().filter(waits) {
+        let own = Lock::if_free(&in_use::lock_path(&sandbox.entry)).transpose();
+        let take = |_own: Lock| Quarantine::of(repo, git, sandbox)?.take();
+        match own.map(|own| own.and_then(take)) {
+            None => {}
+            Some(Ok(taken)) => {
                 any |= !confined::is_waiting(&sandbox.entry);
                 taken.tell(out);
             }
-            Err(error) => out.warn(&error.to_string()),
+            Some(Err(error)) => out.warn(&error.to_string()),
         }
     }
     any
@@ -303,6 +303,6 @@ impl Quarantine<'_> {
         let entry = &self.sandbox.entry;
         let inside = confined::fingerprint(entry);
         let confined = Some(Synced { inside, stays, ..synced });
-        record::write_synced(entry, &record::Facts { confined, ..record::read(entry) })
+        record::write_synced(entry, &record::Facts { confined, ..record::to_change(entry)? })
     }
 }

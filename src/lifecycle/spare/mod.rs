@@ -192,7 +192,7 @@ pub fn recover(repo: &Repo, git: &Git, worktrees: &Worktrees, out: Out) -> bool 
 
 /// Before the rename it is a spare again, but none that is ready; after it, it becomes the sandbox.
 fn recover_one(repo: &Repo, git: &Git, worktrees: &Worktrees, tree: &Worktree) -> Result<bool> {
-    let mut facts = record::read(&tree.entry);
+    let mut facts = record::to_change(&tree.entry)?;
     let Some(spare) = &mut facts.spare else { return Ok(false) };
     let Some(taking) = &spare.taking else { return Ok(false) };
     let Some(_own) = Lock::if_free(&in_use::lock_path(&tree.entry))? else { return Ok(false) };

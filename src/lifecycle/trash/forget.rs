@@ -81,8 +81,7 @@ impl Trash<'_> {
             let parent = sandbox.path.ancestors().skip(1).find_map(|path| fs::metadata(path).ok());
             (parent.map(|meta| meta.dev()) != Some(recorded)).then_some(Stays::NotMounted)
         };
-        let modules =
-            fs::read_dir(entry.join("modules")).is_ok_and(|mut dirs| dirs.next().is_some());
+        let modules = dir::paths_in(&entry.join("modules")).map_or(true, |dirs| !dirs.is_empty());
         moved
             .or_else(there)
             .map(Stays::FolderThere)
@@ -106,7 +105,7 @@ impl Trash<'_> {
         let trash = self.place.safe_root()?.join(crate::sandbox::mark::TRASH);
         dir::make(&trash)?;
         super::check_ours(&trash)?;
-        let pin = Pin::new(&id, trash.join(&id), entry).without_folder();
+        let pin = Pin::new(&id, trash.join(&id), entry)?.without_folder();
         crash_point::reached();
         removal::set(&pin, entry)?;
         crash_point::reached();
@@ -196,16 +195,15 @@ fn foreign(entry: &Path) -> Option<PathBuf> {
         "fsmonitor--daemon",
         "confined",
     ];
-    let files = fs::read_dir(entry).into_iter().flatten().flatten();
+    // One that cannot be read may hold anything.
+    let Ok(files) = dir::paths_in(entry) else { return Some(entry.to_owned()) };
     let known = |name: &[u8]| {
         NAMES.iter().any(|known| name == known.as_bytes())
             || LEADS.iter().any(|lead| name.starts_with(lead.as_bytes()))
             || name.ends_with(b"_HEAD")
             || name.ends_with(b".lock")
     };
-    files
-        .map(|file| file.path())
-        .find(|path| !known(path.file_name().unwrap_or_default().as_bytes()))
+    files.into_iter().find(|path| !known(path.file_name().unwrap_or_default().as_bytes()))
 }
 
 impl Trash<'_> {

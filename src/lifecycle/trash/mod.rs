@@ -78,7 +78,8 @@ pub fn items(repo: &Repo, place: &Place) -> Vec<Result<Item>> {
     let folders = place.trash_folders();
     let (mut items, mut seen) = (Vec::new(), BTreeSet::new());
     for private in privates(&repo.common) {
-        let Some(pin) = Pin::read(&private) else { continue };
+        // One that cannot be read is met again below, by its journal.
+        let Ok(Some(pin)) = Pin::read(&private) else { continue };
         if let Some(item) = item_of(&private, &pin, &folders, &repo.common).transpose() {
             seen.insert(pin.id);
             items.push(item);
@@ -97,7 +98,15 @@ pub fn items(repo: &Repo, place: &Place) -> Vec<Result<Item>> {
         };
         let ours = journal.common.as_ref() == Some(&repo.common);
         if ours && seen.insert(journal.id.clone()) {
-            items.push(Ok(Item { at, private: half_deleted(&repo.common, &journal), journal }));
+            // Only one that is surely gone is taken for lost: without it the files come back as a plain folder.
+            let private = private_home(&repo.common).join(&journal.id);
+            items.push(match Pin::read(&private) {
+                Ok(Some(pin)) if pin.id == journal.id => {
+                    Ok(Item { at, private: Some(private), journal })
+                }
+                Ok(_) => Ok(Item { at, private: half_deleted(private, &journal), journal }),
+                Err(error) => Err(error),
+            });
         }
     }
     let removed = |item: &Result<Item>| item.as_ref().ok().map(|item| item.journal.removed.clone());
@@ -107,8 +116,7 @@ pub fn items(repo: &Repo, place: &Place) -> Vec<Result<Item>> {
 
 /// The private git dir of an item whose deletion was interrupted when the pin that names the item was gone
 /// already.
-fn half_deleted(common: &Path, journal: &Journal) -> Option<PathBuf> {
-    let private = private_home(common).join(&journal.id);
+fn half_deleted(private: PathBuf, journal: &Journal) -> Option<PathBuf> {
     let is_folder = private.symlink_metadata().is_ok_and(|meta| meta.is_dir());
     let deleting = matches!(journal.stage, Stage::PutAway | Stage::Purging);
     (deleting && is_folder).then_some(private)
@@ -189,14 +197,22 @@ impl Trash<'_> {
 /// The trash of a root for a sandbox at a path, which need not be there: on another file system than the
 /// root's it is beside the path, since only then can a folder be renamed from one to the other.
 fn folder_for(path: &Path, root: &Path) -> Result<PathBuf> {
-    let device = |path: &Path| fs::symlink_metadata(path).map(|meta| meta.dev()).ok();
-    let trash = match device(root) == path.ancestors().find_map(device) {
+    let device = |path: &Path| match fs::symlink_metadata(path) {
+        Err(error) if is_not_there(&error) => Ok(None),
+        read => read.map(|meta| Some(meta.dev())).at("read", path),
+    };
+    let there = path.ancestors().find_map(|path| device(path).transpose()).transpose()?;
+    let trash = match device(root)? == there {
         true => root.join(TRASH),
         false => path.parent().unwrap_or(path).join(TRASH_BESIDE),
     };
     dir::make(&trash)?;
     check_ours(&trash)?;
     Ok(trash)
+}
+
+fn is_not_there(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn check_ours(folder: &Path) -> Result<()> {

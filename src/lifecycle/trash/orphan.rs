@@ -164,7 +164,10 @@ impl Trash<'_> {
             return Ok(false);
         };
         self.home()?;
-        let pin = Pin::read(entry).unwrap_or_else(|| Pin::new(&journal.id, at.clone(), entry));
+        let pin = match Pin::read(entry)? {
+            Some(pin) => pin,
+            None => Pin::new(&journal.id, at.clone(), entry)?,
+        };
         pin.set(entry)?;
         crash_point::reached();
         let head = held::head_commit(&self.git, entry)?;
@@ -207,7 +210,10 @@ impl Trash<'_> {
         let free = journal.from.symlink_metadata().is_err();
         let ready = journal.orphan && journal.stage == Stage::Trashed;
         let ours = entry.parent() == Some(&registry) && names;
-        let unpinned = || Pin::read(entry).is_none_or(|pin| pin.id == journal.id);
+        let unpinned = || {
+            let pin = Pin::read(entry);
+            pin.is_ok_and(|pin| pin.is_none_or(|pin| pin.id == journal.id))
+        };
         (ready && ours && free && is_older(entry, journal) && unpinned()).then_some(entry)
     }
 

@@ -119,8 +119,9 @@ impl Trash<'_> {
 
     /// Deletes an item of the trash for good, with everything that was kept for it.
     pub fn purge(&self, item: &Item) -> Result<()> {
-        purge(item)?;
-        self.let_go(&item.journal)
+        delete_files(item)?;
+        self.let_go(&item.journal)?;
+        Journal::remove(&item.at)
     }
 
     /// Drops every ref that keeps work of an item that is gone for good.
@@ -224,7 +225,7 @@ pub fn unpack(
     crash_point::reached();
     if let Some(private) = &private {
         // The root may have another place by now.
-        let pin = Pin::read(private).map(|pin| pin.moved(at.clone()));
+        let pin = Pin::read(private)?.map(|pin| pin.moved(at.clone()));
         pin.map(|pin| pin.set(private)).transpose()?;
     }
     let unpacked =
@@ -239,8 +240,14 @@ pub fn unpack(
     Ok(Unpacked { item: Item { at, private, journal }, missing })
 }
 
-/// Deletes the files of an item for good, by its name.
+/// Deletes an item for good whose repository is out of reach.
 pub fn purge(item: &Item) -> Result<()> {
+    delete_files(item)?;
+    Journal::remove(&item.at)
+}
+
+/// Deletes everything of an item but its journal, by which it is found again if anything fails.
+fn delete_files(item: &Item) -> Result<()> {
     let mount = mounts::all().into_iter().find(|mount| mount.starts_with(&item.at));
     if let Some(mount) = mount {
         let why = format!("something is mounted at '{}'", mount.display());
@@ -263,7 +270,7 @@ pub fn purge(item: &Item) -> Result<()> {
     if aside.symlink_metadata().is_ok() {
         std::fs::remove_file(&aside).at("remove", &aside)?;
     }
-    Journal::remove(&item.at)
+    Ok(())
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ impl Trash<'_> {
         match (&journal.stage, private) {
             (Stage::Removing, None) if journal.orphan => return self.recover_orphan(at, out),
             (Stage::Removing, Some(private)) => {
-                let Some(pin) = Pin::read(private) else { return Ok(false) };
+                let Some(pin) = Pin::read(private)? else { return Ok(false) };
                 let head = held::head_commit(&self.git, private)?;
                 let head = head.or_else(|| journal.head.clone());
                 let journal = Journal { head, ..journal.clone() };

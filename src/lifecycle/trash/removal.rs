@@ -65,7 +65,7 @@ impl Trash<'_> {
         let why = match () {
             () if sandbox.entry.parent() != Some(&registry) => "git does not list it any more",
             // One that could not be mended is known to its own journal only.
-            () if Pin::read(&sandbox.entry).is_some() => {
+            () if Pin::read(&sandbox.entry)?.is_some() => {
                 "an interrupted removal or restore of it is still there"
             }
             () => return Ok(()),
@@ -79,7 +79,7 @@ impl Trash<'_> {
         let entry = &sandbox.entry;
         let id = new_id(&sandbox.name())?;
         self.home()?;
-        let pin = Pin::new(&id, self.folder_for(&sandbox.path)?.join(&id), entry);
+        let pin = Pin::new(&id, self.folder_for(&sandbox.path)?.join(&id), entry)?;
         crash_point::reached();
         set(&pin, entry)?;
         crash_point::reached();
@@ -87,6 +87,8 @@ impl Trash<'_> {
         let Prepared { journal, only_here, to_keep, stamps } = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
+                // The id is new: what is kept under it is kept by this removal alone.
+                kept::let_go(&self.git, &self.repo.common, &pin.id)?;
                 self.undo(&pin, None, entry)?;
                 return Err(error);
             }
@@ -338,7 +340,7 @@ impl Trash<'_> {
 /// Pins a private git dir. A pin that was written but may not last is taken back.
 pub(super) fn set(pin: &Pin, entry: &Path) -> Result<()> {
     let set = pin.set(entry);
-    if set.is_err() && Pin::read(entry).is_some() {
+    if set.is_err() && Pin::seen(entry).is_some() {
         pin.release(entry)?;
     }
     set

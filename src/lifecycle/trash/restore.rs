@@ -226,7 +226,7 @@ impl Trash<'_> {
         crash_point::reached();
         Journal::remove(at)?;
         crash_point::reached();
-        if let Some(pin) = Pin::read(entry) {
+        if let Some(pin) = Pin::read(entry)? {
             pin.release(entry)?;
         }
         dir::touch(target, self.now)
