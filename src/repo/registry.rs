@@ -80,9 +80,10 @@ pub fn read(common: &Path) -> Option<Vec<Entry>> {
         };
         Some((found, stamp, is_new))
     };
-    let all: Vec<_> = parallel::map(&ids, look).into_iter().collect::<Option<_>>()?;
+    let all: Vec<Found> = parallel::map(&ids, look).into_iter().collect::<Option<_>>()?;
     if all.iter().filter(|(.., is_new)| *is_new).count() >= registry_cache::NEWS {
-        write_down(common, &all);
+        let (calm, news) = to_write_down(&all);
+        registry_cache::write(common, &calm, news);
     }
     Some(all.into_iter().map(|(found, ..)| found).collect())
 }
@@ -93,8 +94,11 @@ fn at_rest(at: PathBuf, known: Known) -> Entry {
     Entry { at, folder, locked: None, head, is_calm: true }
 }
 
-/// Has the entries that are at rest known to the next creation.
-fn write_down(common: &Path, all: &[(Entry, Option<Stamp>, bool)]) {
+/// What was found of each entry: its stamp, and whether it was not written down yet.
+type Found = (Entry, Option<Stamp>, bool);
+
+/// Returns the entries that may be written down, which are those at rest, and how many of them are new.
+fn to_write_down(all: &[Found]) -> (Vec<(&OsStr, Stamp, Known<'_>)>, usize) {
     let mut news = 0;
     let calm = all.iter().filter_map(|(found, stamp, is_new)| {
         let stamp = (*stamp).filter(|_| found.is_calm)?;
@@ -102,8 +106,7 @@ fn write_down(common: &Path, all: &[(Entry, Option<Stamp>, bool)]) {
         let known = Known { head: &found.head, folder: &found.folder };
         Some((found.at.file_name()?, stamp, known))
     });
-    let calm: Vec<_> = calm.collect();
-    registry_cache::write(common, &calm, news);
+    (calm.collect(), news)
 }
 
 /// Reads an entry. `None` if there is anything in it that is neither a plain file nor a folder, or that
@@ -214,6 +217,28 @@ mod tests {
         assert_eq!(branch("more"), Some(on("more")));
         let locked = read(common).unwrap().into_iter().find(|it| it.at.ends_with("box1")).unwrap();
         assert_eq!((locked.locked.as_deref(), locked.is_calm), (Some("why"), false));
+    }
+
+    #[test]
+    fn only_entries_at_rest_are_written_down() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = ["calm", "known", "locked", "rebasing", "stampless"];
+        let found = names.map(|id| {
+            make(dir.path(), id, "a");
+            let folder = openat(CWD, dir.path(), OFlags::DIRECTORY, Mode::empty()).unwrap();
+            match id {
+                "locked" => fs::write(dir.path().join("locked/locked"), "").unwrap(),
+                "rebasing" => fs::create_dir(dir.path().join("rebasing/rebase-merge")).unwrap(),
+                _ => {}
+            }
+            let stamp = Stamp::of(&folder, OsStr::new(id)).filter(|_| id != "stampless");
+            (entry(dir.path().join(id)).unwrap(), stamp, id != "known")
+        });
+        let (calm, news) = to_write_down(&found);
+        let ids: Vec<&OsStr> = calm.iter().map(|(id, ..)| *id).collect();
+        assert_eq!((ids, news), (vec![OsStr::new("calm"), OsStr::new("known")], 1));
+        let known = Known { head: b"ref: refs/heads/a\n", folder: Path::new("/w/calm") };
+        assert_eq!(calm[0].2, known);
     }
 
     #[test]

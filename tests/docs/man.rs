@@ -111,6 +111,7 @@ fn every_key_that_the_program_reads_is_explained_and_no_other() {
         "port",
         "index",
         "landing",
+        "copying",
         "creating",
         "merging",
         "pointer",

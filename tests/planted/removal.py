@@ -216,7 +216,7 @@ BUGS = [
      "restore::since::a_rebase_that_was_ended"),
     # Found by letting each call fail.
     ("leave a pin that may not last", "src/lifecycle/trash/removal.rs",
-     "    if set.is_err() && Pin::read", "    if !BUG && set.is_err() && Pin::read",
+     "    if set.is_err() && Pin::seen", "    if !BUG && set.is_err() && Pin::seen",
      "remove::faults::a_clean_one_is_removed"),
     ("check out a branch that was moved after a crash", "src/lifecycle/trash/attach.rs",
      "        if self.tip_of(branch)? != own {", "        if (!BUG || own != journal.head) && self.tip_of(branch)? != own {",
