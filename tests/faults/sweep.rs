@@ -6,6 +6,7 @@ use super::calls::{self, Call};
 use super::git::{self, Kind};
 use super::row::{Ended, Row, Scene, ended};
 use super::state::{state, work};
+use crate::fixture::chosen::hash;
 use crate::fixture::diff::diff;
 
 /// One failure.
@@ -43,11 +44,7 @@ impl Fault {
     /// Whether it belongs to the default selection.
     fn is_selected(&self, row: &Row) -> bool {
         let words = format!("{} {}", row.name, self.in_words());
-        // FNV-1a.
-        let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
-        (hash >> 16) % self.rarity() == 0
+        hash(&words).is_multiple_of(self.rarity())
     }
 }
 
