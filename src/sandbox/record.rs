@@ -172,7 +172,8 @@ pub fn read(entry: &Path) -> Facts {
     parse(&file::read_small(&entry.join(FILE)).unwrap_or_default())
 }
 
-/// Reads the facts that are about to be replaced: those that cannot be read are an error, not none.
+/// Reads the facts that are about to be replaced, or by whose id something is kept: those that cannot be read are an
+/// error, not none.
 pub fn to_change(entry: &Path) -> Result<Facts> {
     let path = entry.join(FILE);
     let bytes = file::read_if_there(&path).at("read", &path)?;

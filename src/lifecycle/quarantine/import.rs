@@ -43,7 +43,7 @@ impl<'a> Incoming<'a> {
         let dir = entry.join(INCOMING);
         delete::tree(&dir).at("delete", &dir)?;
         // In a mirror, a fetch may delete the ref that keeps what was taken over.
-        let id = record::read(entry).id;
+        let id = record::to_change(entry)?.id;
         let kept_for = id.filter(|_| kept_pack::is_mirrored(&repo.config));
         let incoming = Incoming { repo, git, dir, kept_for };
         // What a crash left.

@@ -61,7 +61,8 @@ pub struct Quarantine<'a> {
 impl<'a> Quarantine<'a> {
     /// The quarantine of a sandbox, whether or not it is there. `git` holds the repository lock.
     pub fn of(repo: &'a Repo, git: &Git, sandbox: &'a Sandbox) -> Result<Quarantine<'a>> {
-        let id = record::read(&sandbox.entry).id;
+        // A record that cannot be read may name another: what it keeps would be kept twice.
+        let id = record::to_change(&sandbox.entry)?.id;
         // A power loss may have taken the record, which is not always synced, but not the quarantine.
         let own =
             || confined::is_there(&sandbox.entry).then(|| name::hash(sandbox.entry.as_os_str()));
