@@ -138,7 +138,7 @@ BUGS = [
     ("use a folder that a worktree without one has", "src/repo/place.rs",
      "        if !registered && (!is_taken", "        if (BUG || !registered) && (!is_taken", "new::folders::a_folder_that_another_branch_had"),
     ("use a folder that differs in case only", "src/repo/place.rs",
-     "    name.eq_ignore_ascii_case(folder)\n", "    if BUG { name == folder } else { name.eq_ignore_ascii_case(folder) }\n", "new::folders"),
+     "    name.eq_ignore_ascii_case(folder)\n", "    (if BUG { name == folder } else { name.eq_ignore_ascii_case(folder) })\n", "new::folders"),
     # Entries that were written down.
     ("believe an entry that changed since it was written down", "src/repo/registry_cache.rs",
      "        (*digest == stamp.digest).then_some(*known)\n", "        (BUG || *digest == stamp.digest).then_some(*known)\n",
