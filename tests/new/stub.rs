@@ -283,3 +283,38 @@ fn one_that_was_checked_out_stays_although_another_repository_has_its_folder() {
     assert!(entry.join("index").is_file());
     assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "theirs\n");
 }
+
+/// `new fix`, killed in the middle of its checkout: no index yet, and a file is missing. Its folder.
+fn without_a_file(test: &Test) -> PathBuf {
+    let path = test.new_sandbox(&["fix"]);
+    let entry = entry(test, &path);
+    fs::remove_file(entry.join("index")).unwrap();
+    fs::remove_file(path.join("file")).unwrap();
+    write(&entry.join("locked"), "git-sandbox: creating\n");
+    path
+}
+
+#[test]
+fn a_git_that_is_killed_while_a_checkout_is_completed_leaves_no_file_out() {
+    let test = Test::new();
+    let path = without_a_file(&test);
+    let killed = |when: &str| {
+        test.fake_git(&format!(
+            "case \" $* \" in *\" checkout-index {when}\"*) kill -9 $$;; esac\nexec \"$GIT\" \"$@\""
+        ))
+    };
+    // Whatever it is asked to write: then it is said, and nothing counts as complete.
+    let output = test.program(&test.app(), &["new", "fix"]).env("PATH", killed("")).output();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.starts_with("error: cannot complete the checkout: "), "{said}");
+    assert!(entry(&test, &path).join("locked").is_file());
+    // While it writes everything: what is missing then is written after it.
+    test.program(&test.app(), &["new", "fix"])
+        .env("PATH", killed("--all "))
+        .stdout("$ROOT/fix\n")
+        .stderr("finished sandbox 'fix', whose creation had been interrupted\n")
+        .ok();
+    assert_eq!(test.git_in(&path, &["status", "--porcelain", "--branch"]), "## fix");
+    assert!(path.join("file").is_file());
+}

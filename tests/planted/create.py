@@ -39,6 +39,8 @@ BUGS = [
     ("finish over every file that is there", "src/lifecycle/create/checkout.rs",
      "        git.call([\"checkout-index\", \"--all\", \"--quiet\"]).ask()?;\n",
      "        git.call([\"checkout-index\", \"--all\", if BUG { \"--force\" } else { \"--quiet\" }]).ask()?;\n", "new::crash::finishing_keeps_edits"),
+    ("leave out what a killed git did not write", "src/lifecycle/create/checkout.rs",
+     "        if named.is_empty() {\n", "        if BUG || named.is_empty() {\n", "new::stub::a_git_that_is_killed"),
     ("finish a spare over the user's files", "src/lifecycle/create/checkout.rs",
      "        if strange.is_empty() { self.reset() }", "        if BUG || strange.is_empty() { self.reset() }", "spares::doubt::a_file spares::crash::what_somebody"),
     ("delete the user's files around which a spare is finished", "src/lifecycle/create/checkout.rs",

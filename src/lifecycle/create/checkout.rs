@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -217,6 +217,7 @@ impl Fill<'_> {
         git.call(["read-tree", "HEAD"]).done(doing)?;
         // Its exit code only says that some files were there.
         git.call(["checkout-index", "--all", "--quiet"]).ask()?;
+        self.write_missing(&git, doing)?;
         git.call(["update-index", "-q", "--refresh"]).ask()?;
         let differing =
             git.look(["diff-files", "--name-only", "-z", "--ignore-submodules=all"]).read(doing)?;
@@ -227,6 +228,27 @@ impl Fill<'_> {
         }
         self.settle(&git)?;
         self.put_index_in_place()
+    }
+
+    /// Has git write what is missing although nothing stands in its way: a git may have been ended before.
+    fn write_missing(&self, git: &Git, doing: &str) -> Result<()> {
+        let words = ["diff-files", "--name-only", "-z", "--diff-filter=D"];
+        let deleted = git.look(words).arg("--ignore-submodules=none").read(doing)?;
+        let is_missing = |path: &PathBuf| {
+            let there = fs::symlink_metadata(self.session.path.join(path));
+            there.is_err_and(|error| error.kind() == ErrorKind::NotFound)
+        };
+        let missing = porcelain::paths(&deleted).into_iter().filter(is_missing);
+        let named: Vec<u8> =
+            missing.flat_map(|path| [path.as_os_str().as_bytes(), b"\0"].concat()).collect();
+        if named.is_empty() {
+            return Ok(());
+        }
+        let answer = git.call(["checkout-index", "--quiet", "-z", "--stdin"]).ask_with(named)?;
+        match answer.ok() {
+            true => Ok(()),
+            false => Err(Error::Git { doing: doing.to_owned(), why: answer.why() }),
+        }
     }
 
     /// Whether a file is only the beginning of what git would write.
