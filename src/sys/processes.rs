@@ -234,6 +234,7 @@ pub fn all() -> Vec<Process> {
         found.lock().unwrap_or_else(PoisonError::into_inner).append(&mut mine);
     };
     let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    // For a few hundred, a second thread would only keep a core from the gits that run meanwhile.
     thread::scope(|scope| {
         for _ in 1..cores.min(pids.len().div_ceil(16 * PORTION)) {
             scope.spawn(look);

@@ -34,6 +34,20 @@ fn inside(it: &Confined) -> String {
     seen(it) + &tree(&it.dir(), &["index"]) + &names_in(&it.entry()).join("\n")
 }
 
+/// Commits on a branch of its own and on that of the sandbox, and stages a file, all inside, in few files, so that
+/// there are few looks. Returns both commits.
+fn work_inside(it: &Confined) -> [String; 2] {
+    it.prepare();
+    it.git(&["switch", "--quiet", "-c", "side"]);
+    let side = it.commit("side", "side\n");
+    it.git(&["switch", "--quiet", "box"]);
+    let tip = it.commit("one", "1\n");
+    write(&it.path.join("a"), "staged\n");
+    it.git(&["add", "a"]);
+    it.git(&["gc", "--quiet"]);
+    [side, tip]
+}
+
 #[test]
 fn a_quarantine_that_cannot_be_made_whole_is_not_used() {
     for format in [Format::Files, Format::Reftable] {
@@ -69,14 +83,7 @@ fn a_quarantine_that_cannot_be_brought_up_to_date_stays_usable() {
 #[test]
 fn what_cannot_be_taken_over_waits_until_it_can() {
     let it = unconfined(Format::Files).unwrap();
-    it.prepare();
-    it.git(&["switch", "--quiet", "-c", "side"]);
-    let side = it.commit("side", "side\n");
-    it.git(&["switch", "--quiet", "box"]);
-    let tip = it.commit("one", "1\n");
-    write(&it.path.join("a"), "staged\n");
-    it.git(&["add", "a"]);
-    it.git(&["gc", "--quiet"]);
+    let [side, tip] = work_inside(&it);
     let faults = Faults::of(&it.test, &[Kind::Change, Kind::Start], &it.test.home);
     let result = || {
         assert_eq!(it.outside("box"), tip);
@@ -92,15 +99,7 @@ fn what_cannot_be_taken_over_waits_until_it_can() {
 #[test]
 fn what_cannot_be_looked_at_is_not_taken_for_nothing() {
     let it = unconfined(Format::Files).unwrap();
-    it.prepare();
-    it.git(&["switch", "--quiet", "-c", "side"]);
-    let side = it.commit("side", "side\n");
-    it.git(&["switch", "--quiet", "box"]);
-    let tip = it.commit("one", "1\n");
-    write(&it.path.join("a"), "staged\n");
-    it.git(&["add", "a"]);
-    // Few files, so that there are few looks.
-    it.git(&["gc", "--quiet"]);
+    let [side, tip] = work_inside(&it);
     let faults = Faults::of(&it.test, &[Kind::Look], &it.dir());
     let result = || {
         // An index or HEAD that could not be read is told to stay inside until something is done there.
